@@ -1,0 +1,1 @@
+//! Criterion benches, a file per task; this library holds what they share.

@@ -1,0 +1,1 @@
+//! The baselines of the comparison: bytes, characters, whole words

@@ -1,0 +1,1 @@
+//! Byte-pair encoding: model, naive and heap encoders, trainer

@@ -1,0 +1,1 @@
+//! Vocabulary file formats: bytes to documents and back; knows no algorithm

@@ -1,0 +1,1 @@
+//! The comparison: experiments on equal terms, metrics, reports

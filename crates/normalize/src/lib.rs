@@ -1,0 +1,1 @@
+//! Text to text with edits that keep offsets

@@ -1,0 +1,1 @@
+//! Text to spans: named pre-tokenization patterns, splitters, and regular expressions

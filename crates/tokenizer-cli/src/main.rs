@@ -1,0 +1,2 @@
+//! `tok`: train, run and compare subword tokenizers.
+fn main() {}

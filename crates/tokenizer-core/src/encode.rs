@@ -1,0 +1,54 @@
+use alloc::boxed::Box;
+use alloc::vec::Vec;
+
+use crate::{Span, Token, TokenId, Vocab};
+
+/// A trained model: immutable, shared by any number of sessions on any number of threads.
+pub trait Model: Send + Sync {
+    /// The model's vocabulary.
+    fn vocab(&self) -> &Vocab;
+
+    /// A new session. Sessions hold the scratch memory; make one per thread and keep it.
+    fn encoder(&self) -> Box<dyn Encode + '_>;
+}
+
+/// A session: a model and its scratch memory.
+///
+/// Encoding cannot fail: whatever could make it fail was checked when the model was built, and
+/// any bytes at all encode to something (bytes that are not UTF-8 count as one unknown character
+/// each where the model works on characters). Methods append and never clear.
+pub trait Encode {
+    /// Appends the tokens of one piece. The lengths of the tokens add up to `piece.len()`, except
+    /// where the model drops text that it has no token for (see the model's documentation).
+    fn encode_piece(&mut self, piece: &[u8], tokens: &mut Vec<Token>);
+
+    /// Appends the tokens of the pieces of `text`, in order. Equal to
+    /// [`encode_piece`](Self::encode_piece) one by one.
+    fn encode_pieces(&mut self, text: &[u8], pieces: &[Span], tokens: &mut Vec<Token>) {
+        for piece in pieces {
+            self.encode_piece(&text[piece.range()], tokens);
+        }
+    }
+
+    /// Appends the ids alone, for callers that want no lengths.
+    fn encode_ids_into(&mut self, text: &[u8], pieces: &[Span], ids: &mut Vec<TokenId>) {
+        let mut tokens = Vec::new();
+        for piece in pieces {
+            tokens.clear();
+            self.encode_piece(&text[piece.range()], &mut tokens);
+            ids.extend(tokens.iter().map(|token| token.id));
+        }
+    }
+
+    /// The number of tokens of the pieces of `text`.
+    fn count_pieces(&mut self, text: &[u8], pieces: &[Span]) -> usize {
+        let mut tokens = Vec::new();
+        let mut count = 0;
+        for piece in pieces {
+            tokens.clear();
+            self.encode_piece(&text[piece.range()], &mut tokens);
+            count += tokens.len();
+        }
+        count
+    }
+}

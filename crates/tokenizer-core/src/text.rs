@@ -1,0 +1,33 @@
+use alloc::borrow::Cow;
+use alloc::vec::Vec;
+
+use crate::{Edit, Span};
+
+/// Rewrites text before it is split: Unicode normalization, lower case, replaced characters.
+pub trait Normalize: Send + Sync {
+    /// The normalized text. Borrowed means unchanged.
+    fn normalize<'t>(&self, text: &'t str) -> Cow<'t, str>;
+
+    /// The same text as [`normalize`](Self::normalize), and what was changed.
+    ///
+    /// Appends to `edits`, sorted and disjoint in source and target; between two edits the texts
+    /// are equal byte for byte. Appends nothing when the text is unchanged.
+    fn normalize_with_edits<'t>(&self, text: &'t str, edits: &mut Vec<Edit>) -> Cow<'t, str>;
+}
+
+/// Cuts text into pieces that are encoded independently.
+pub trait Split: Send + Sync {
+    /// Appends the spans of the pieces of `text`: sorted, disjoint, not empty, on character
+    /// boundaries. What lies between spans is dropped (a splitter that removes white space);
+    /// most splitters leave nothing between.
+    ///
+    /// `text` is a whole segment: anchors and look-around see its ends as the ends of the text.
+    fn split_into(&self, text: &str, spans: &mut Vec<Span>);
+
+    /// The spans of the pieces of `text`.
+    fn split(&self, text: &str) -> Vec<Span> {
+        let mut spans = Vec::new();
+        self.split_into(text, &mut spans);
+        spans
+    }
+}

@@ -1,0 +1,1 @@
+//! The assembled pipeline: special tokens, normalization, splitting, model, post-processing, decoding

@@ -1,0 +1,1 @@
+//! Unigram language model tokenization: EM trainer, Viterbi, n-best, sampling

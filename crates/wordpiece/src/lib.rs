@@ -1,0 +1,1 @@
+//! WordPiece: PMI trainer and MaxMatch encoders

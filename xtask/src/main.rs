@@ -1,0 +1,2 @@
+//! The project's tasks. Standard library only; starts programs.
+fn main() {}
