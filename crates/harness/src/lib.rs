@@ -1,1 +1,4 @@
-//! The comparison: experiments on equal terms, metrics, reports
+//! The comparison.
+
+pub mod metrics;
+pub mod stats;
