@@ -53,7 +53,7 @@ mod train;
 pub mod utf8;
 mod vocab;
 
-pub use align::{Alignment, Edit};
+pub use align::{Alignment, Edit, compose};
 pub use counts::{CountError, PieceCount, PieceCounter, PieceCounts};
 pub use decode::{Decode, DecodeError};
 pub use encode::{Encode, Model};
