@@ -109,6 +109,39 @@ impl PieceCounts {
             .map(|i| self.view(&self.entries[i]))
     }
 
+    /// Appends a piece that sorts behind all pieces so far: how a sorted stream becomes a table
+    /// without hashing or sorting. The extent grows to the end of the piece.
+    ///
+    /// # Errors
+    ///
+    /// If the total or the end of the piece passes 64 bits, or the piece is 4 GiB or longer; `self`
+    /// is unchanged then.
+    ///
+    /// # Panics
+    ///
+    /// If the piece is empty, its count is 0, or it does not sort behind the last.
+    pub fn push_sorted(&mut self, piece: PieceCount<'_>) -> Result<(), CountError> {
+        assert!(
+            !piece.piece.is_empty() && piece.count > 0,
+            "an empty piece or count cannot be kept"
+        );
+        if let Some(last) = self.entries.last() {
+            assert!(self.bytes(last) < piece.piece, "pieces must be pushed in ascending order");
+        }
+        let overflow = || CountError { _private: () };
+        u32::try_from(piece.piece.len()).map_err(|_| overflow())?;
+        let end = piece.first_seen.checked_add(piece.piece.len() as u64).ok_or_else(overflow)?;
+        self.total = self.total.checked_add(piece.count).ok_or_else(overflow)?;
+        self.extent = self.extent.max(end);
+        self.push(piece);
+        Ok(())
+    }
+
+    /// Says that the counted text reaches to `extent`, even if no piece lies at its end.
+    pub fn extend_to(&mut self, extent: u64) {
+        self.extent = self.extent.max(extent);
+    }
+
     /// Adds `other` as the counts of the same text positions (another thread's share): positions
     /// are kept as they are. Commutative and associative. `O(n)` for n distinct pieces together.
     ///
@@ -311,6 +344,22 @@ mod tests {
         assert_eq!(table.total(), 6);
         assert_eq!(table.get(b"b").map(|p| p.count), Some(5));
         assert_eq!(table.get(b"z"), None);
+    }
+
+    #[test]
+    fn pushing_in_order_is_counting() {
+        let table = counts(&[("b", 2), ("a", 1), ("ab", 3)]);
+        let mut pushed = PieceCounts::default();
+        for piece in table.iter() {
+            pushed.push_sorted(piece).unwrap();
+        }
+        pushed.extend_to(table.extent());
+        assert_eq!(pushed, table);
+        let late = PieceCount { piece: b"z", count: 1, first_seen: u64::MAX };
+        assert!(pushed.push_sorted(late).is_err(), "the end passes 64 bits");
+        let many = PieceCount { piece: b"z", count: u64::MAX, first_seen: 0 };
+        assert!(pushed.push_sorted(many).is_err(), "the total passes 64 bits");
+        assert_eq!(pushed, table);
     }
 
     #[test]

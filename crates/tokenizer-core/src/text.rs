@@ -24,6 +24,14 @@ pub trait Split: Send + Sync {
     /// `text` is a whole segment: anchors and look-around see its ends as the ends of the text.
     fn split_into(&self, text: &str, spans: &mut Vec<Span>);
 
+    /// How many of the last pieces of a text can change when more text follows: with `Some(n)`, for
+    /// all texts p and q, the pieces of p without its last n are the first pieces of pq, and the
+    /// text behind any piece splits alone as it does behind it. `None` where no such number is
+    /// known; a stream must then wait for the end of the text.
+    fn unsettled(&self) -> Option<usize> {
+        None
+    }
+
     /// The spans of the pieces of `text`.
     fn split(&self, text: &str) -> Vec<Span> {
         let mut spans = Vec::new();

@@ -1,1 +1,41 @@
-//! The assembled pipeline: special tokens, normalization, splitting, model, post-processing, decoding
+//! The assembled pipeline: added tokens, normalization, splitting, a model, a template, decoding.
+//!
+//! The one crate of the workspace that knows all the others. [`Tokenizer`] is immutable and shared;
+//! a [`Session`] is the scratch memory of one thread.
+//!
+//! ```
+//! use tokenizer::{DecodeOptions, Tokenizer};
+//!
+//! let tokenizer = Tokenizer::bytes();
+//! let ids = tokenizer.ids("né");
+//! assert_eq!(ids.len(), 3);
+//! assert_eq!(tokenizer.decode(&ids, DecodeOptions::default())?, "né");
+//! # Ok::<(), tokenizer_core::DecodeError>(())
+//! ```
+//!
+//! User text never becomes a control token unless the caller says so with a [`Policy`]; counting
+//! never fails.
+
+mod added;
+mod counting;
+mod decoder;
+mod encode_stream;
+mod encoding;
+mod fit;
+mod limit;
+mod model;
+mod pipeline;
+mod policy;
+mod post;
+mod stream;
+
+pub use added::{AddedToken, AddedTokenError};
+pub use counting::CorpusCounter;
+pub use decoder::{DecodeStep, LeadingSpace, clean_up};
+pub use encode_stream::EncodeStream;
+pub use encoding::{CharIndex, Encoding};
+pub use fit::{PadTo, Padding, Side, Truncation, TruncationError, TruncationStrategy};
+pub use pipeline::{EditPiece, EncodeOptions, Parts, PartsError, PieceStep, Session, Tokenizer};
+pub use policy::{Policy, SpecialSet, SpecialTokenError};
+pub use post::{PostProcessor, Template, TemplateError, TemplatePart};
+pub use stream::{DecodeOptions, DecodeStream};

@@ -1,0 +1,146 @@
+//! Files that appear whole or not at all, progress on a terminal, and interrupts.
+
+use std::fs::File;
+use std::io::{self, BufWriter, IsTerminal, Write};
+use std::path::{Path, PathBuf};
+use std::sync::Mutex;
+
+use indicatif::{ProgressBar, ProgressStyle};
+
+use crate::failure::Failure;
+
+/// Temporary files that an interrupt must remove.
+static TEMPORARY: Mutex<Vec<PathBuf>> = Mutex::new(Vec::new());
+
+fn temporary() -> std::sync::MutexGuard<'static, Vec<PathBuf>> {
+    TEMPORARY.lock().unwrap_or_else(std::sync::PoisonError::into_inner)
+}
+
+/// On an interrupt: removes temporary files and leaves with 130, the shell's code for it.
+pub(crate) fn clean_up_on_interrupt() {
+    // Without a handler an interrupt still ends the program; only the cleaning up is lost.
+    let _ = ctrlc::set_handler(|| {
+        for path in temporary().iter() {
+            let _ = std::fs::remove_file(path);
+        }
+        std::process::exit(130);
+    });
+}
+
+/// A file that is written under a temporary name beside its own and renamed when it is whole.
+/// Dropped before [`commit`](Self::commit), it leaves nothing and an older file as it was.
+pub(crate) struct AtomicFile {
+    path: PathBuf,
+    file: BufWriter<tempfile::NamedTempFile>,
+}
+
+impl AtomicFile {
+    pub(crate) fn create(path: &Path) -> Result<Self, Failure> {
+        let folder = match path.parent() {
+            Some(folder) if !folder.as_os_str().is_empty() => folder,
+            _ => Path::new("."),
+        };
+        if path.is_dir() {
+            return Err(Failure::file(path, "is a directory"));
+        }
+        let mut builder = tempfile::Builder::new();
+        builder.prefix(".tok-").suffix(".tmp");
+        #[cfg(unix)]
+        {
+            use std::os::unix::fs::PermissionsExt;
+            // As any new file; the process's mask still applies.
+            builder.permissions(std::fs::Permissions::from_mode(0o666));
+        }
+        let file = builder.tempfile_in(folder).map_err(|e| Failure::file(path, e))?;
+        temporary().push(file.path().to_owned());
+        Ok(Self { path: path.to_owned(), file: BufWriter::new(file) })
+    }
+
+    /// Makes the file appear, whole.
+    pub(crate) fn commit(self) -> Result<(), Failure> {
+        let Self { path, file } = self;
+        let fail = |error: io::Error| Failure::file(&path, error);
+        let file = file.into_inner().map_err(|e| fail(e.into_error()))?;
+        file.as_file().sync_all().map_err(fail)?;
+        let name = file.path().to_owned();
+        file.persist(&path).map_err(|e| fail(e.error))?;
+        temporary().retain(|other| *other != name);
+        Ok(())
+    }
+
+    /// Writes all of `bytes` to a file that appears whole.
+    pub(crate) fn write(path: &Path, bytes: &[u8]) -> Result<(), Failure> {
+        let mut file = Self::create(path)?;
+        file.write_all(bytes).map_err(|e| Failure::file(path, e))?;
+        file.commit()
+    }
+}
+
+impl Write for AtomicFile {
+    fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
+        self.file.write(bytes)
+    }
+
+    fn flush(&mut self) -> io::Result<()> {
+        self.file.flush()
+    }
+}
+
+/// Standard output, buffered, closed quietly when its reader leaves.
+pub(crate) fn stdout() -> BufWriter<io::StdoutLock<'static>> {
+    BufWriter::with_capacity(1 << 16, io::stdout().lock())
+}
+
+/// What is said on standard error while a command works: nothing in a pipe or under `--quiet`.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Progress {
+    shown: bool,
+    quiet: bool,
+}
+
+impl Progress {
+    pub(crate) fn new(quiet: bool) -> Self {
+        Self { shown: !quiet && io::stderr().is_terminal(), quiet }
+    }
+
+    /// A bar over `total` units, which are bytes where `bytes`.
+    pub(crate) fn bar(&self, what: &str, total: u64, unit: Unit) -> ProgressBar {
+        if !self.shown {
+            return ProgressBar::hidden();
+        }
+        let template = match unit {
+            Unit::Bytes => {
+                "{prefix:>10} [{bar:30}] {bytes}/{total_bytes} {bytes_per_sec} {eta} left"
+            }
+            Unit::Things => "{prefix:>10} [{bar:30}] {pos}/{len} {per_sec} {eta} left",
+        };
+        let style = ProgressStyle::with_template(template).expect("a fixed template");
+        ProgressBar::new(total).with_style(style).with_prefix(what.to_owned())
+    }
+
+    /// A warning; shown in pipes too, unless `--quiet`.
+    pub(crate) fn warn(&self, message: impl std::fmt::Display) {
+        if !self.quiet {
+            eprintln!("tok: warning: {message}");
+        }
+    }
+
+    /// A remark for the person at the terminal; unless `--quiet`.
+    pub(crate) fn note(&self, message: impl std::fmt::Display) {
+        if !self.quiet {
+            eprintln!("{message}");
+        }
+    }
+}
+
+/// What a bar counts.
+#[derive(Clone, Copy, Debug)]
+pub(crate) enum Unit {
+    Bytes,
+    Things,
+}
+
+/// Opens a file to read.
+pub(crate) fn open(path: &Path) -> Result<File, Failure> {
+    File::open(path).map_err(|e| Failure::file(path, e))
+}

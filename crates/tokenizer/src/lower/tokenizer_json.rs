@@ -1,0 +1,389 @@
+//! tokenizer.json, as Hugging Face tokenizers 0.23 reads it.
+
+use std::collections::HashSet;
+
+use bpe::{Alphabet, Bpe, BpeOptions, EndOfWord};
+use formats::tokenizer_json as doc;
+use formats::{IdMap, byte_level};
+use tokenizer_core::{Model, TokenId, TokenKind, Vocab, VocabBuilder};
+use unigram::{Compat, Unigram, UnigramOptions};
+use wordpiece::WordPiece;
+
+use super::LowerError;
+use crate::added::AddedToken;
+use crate::decoder::DecodeStep;
+use crate::fit::{PadTo, Padding, Side, Truncation, TruncationStrategy};
+use crate::pipeline::{Parts, Tokenizer};
+use crate::post::{PostProcessor, Template, TemplatePart};
+
+mod steps;
+
+impl Tokenizer {
+    /// The tokenizer that a tokenizer.json describes.
+    ///
+    /// # Errors
+    ///
+    /// If a part is not what its library would accept, named by its path in the document.
+    pub fn from_tokenizer_json(document: &doc::TokenizerJson) -> Result<Self, LowerError> {
+        let added = document.resolved_added_tokens();
+        let normalizer = document.normalizer.as_ref();
+        let steps = steps::lower(document.pre_tokenizer.as_ref())?;
+        let byte_level = steps.byte_level || ends_in_byte_level(normalizer);
+        let special: HashSet<&str> = added
+            .iter()
+            .filter(|(_, token)| token.special)
+            .map(|(_, token)| token.content.as_str())
+            .collect();
+        let model: Box<dyn Model> = match &document.model {
+            doc::Model::Bpe(model) => Box::new(lower_bpe(model, byte_level, &special)?),
+            doc::Model::WordPiece(model) => Box::new(lower_wordpiece(model, &special)?),
+            doc::Model::WordLevel(model) => Box::new(lower_word_level(model, &special)?),
+            doc::Model::Unigram(model) => Box::new(lower_unigram(model, &special)?),
+        };
+        let mut parts = Parts::new(model);
+        parts.normalizer = steps::lower_normalizer(normalizer, byte_level)?;
+        parts.steps = steps.steps;
+        parts.added_tokens = added
+            .iter()
+            .map(|&(id, token)| AddedToken {
+                content: token.content.clone(),
+                id: TokenId(id),
+                special: token.special,
+                single_word: token.single_word,
+                lstrip: token.lstrip,
+                rstrip: token.rstrip,
+                normalized: token.normalized,
+            })
+            .collect();
+        parts.post_processor = document.post_processor.as_ref().map_or(PostProcessor::None, lower_post);
+        parts.decoder = match &document.decoder {
+            None => vec![DecodeStep::Spaces],
+            Some(decoder) => {
+                let mut steps = Vec::new();
+                lower_decoder(decoder, "decoder", &mut steps)?;
+                steps
+            }
+        };
+        parts.truncation = document.truncation.as_ref().map(lower_truncation);
+        parts.padding = document.padding.as_ref().map(lower_padding);
+        parts.build().map_err(|error| LowerError::caused("tokenizer", error))
+    }
+}
+
+fn ends_in_byte_level(normalizer: Option<&doc::Normalizer>) -> bool {
+    match normalizer {
+        Some(doc::Normalizer::ByteLevel) => true,
+        Some(doc::Normalizer::Sequence(steps)) => ends_in_byte_level(steps.last()),
+        _ => false,
+    }
+}
+
+/// Builds a vocabulary whose ids may have gaps: what is missing is `Unused`.
+fn vocab_of<'t>(
+    tokens: impl Iterator<Item = (u32, &'t str)>,
+    mut add: impl FnMut(&mut VocabBuilder, &'t str) -> Result<(), tokenizer_core::VocabError>,
+) -> Result<Vocab, LowerError> {
+    let fail = |error| LowerError::caused("model.vocab", error);
+    let mut vocab = Vocab::builder();
+    for (id, token) in tokens {
+        // A file's ids are dense but for a few gaps; one far id must not cost memory.
+        let gap = (id as usize).saturating_sub(vocab.len());
+        if gap > MAX_GAP {
+            return Err(LowerError::new(
+                "model.vocab",
+                format!("token {token:?} has id {id}, {gap} behind the one before; at most {MAX_GAP} ids may be missing"),
+            ));
+        }
+        while vocab.len() < id as usize {
+            vocab.push(b"", TokenKind::Unused).map_err(fail)?;
+        }
+        add(&mut vocab, token).map_err(fail)?;
+    }
+    Ok(vocab.build())
+}
+
+/// The most ids in a row that a vocabulary may leave out.
+const MAX_GAP: usize = 1 << 20;
+
+fn lower_bpe(
+    model: &doc::Bpe,
+    byte_level: bool,
+    special: &HashSet<&str>,
+) -> Result<Bpe, LowerError> {
+    // A special token that merging makes or takes must stay one that merging sees.
+    let mut merged: HashSet<u32> = HashSet::new();
+    for merge in &model.merges {
+        merged.extend([merge.left, merge.right, merge.product]);
+    }
+    let is_control = |id: u32, token: &str| {
+        special.contains(token) && !merged.contains(&id) && model.unk_token.as_deref() != Some(token)
+    };
+    let byte_of = |token: &str| {
+        let hex = token.strip_prefix("<0x")?.strip_suffix('>')?;
+        let byte = u8::from_str_radix(hex, 16).ok()?;
+        (format!("{byte:02X}") == hex).then_some(byte)
+    };
+    let mut dead: HashSet<u32> = HashSet::new();
+    let vocab = vocab_of(model.vocab.iter(), |vocab, token| {
+        let id = vocab.len() as u32;
+        if model.byte_fallback && let Some(byte) = byte_of(token) {
+            return vocab.push(&[byte], TokenKind::Byte).map(drop);
+        }
+        if is_control(id, token) {
+            return vocab.push(token.as_bytes(), TokenKind::Control).map(drop);
+        }
+        if !byte_level {
+            return vocab.push(token.as_bytes(), TokenKind::Normal).map(drop);
+        }
+        match byte_level::decode(token) {
+            Ok(bytes) if vocab.get(&bytes).is_none() => vocab.push(&bytes, TokenKind::Normal).map(drop),
+            // No text becomes this token: its characters stand for no bytes.
+            _ => {
+                dead.insert(id);
+                vocab.push(token.as_bytes(), TokenKind::Unused).map(drop)
+            }
+        }
+    })?;
+    let merges = model
+        .merges
+        .iter()
+        .filter(|merge| ![merge.left, merge.right, merge.product].iter().any(|id| dead.contains(id)))
+        .map(|merge| (TokenId(merge.left), TokenId(merge.right)))
+        .collect();
+    let mut options = BpeOptions::default();
+    options.alphabet = if byte_level { Alphabet::Byte } else { Alphabet::Char };
+    options.end_of_word = non_empty(&model.end_of_word_suffix).map(EndOfWord::Suffix);
+    options.continuing_prefix = non_empty(&model.continuing_subword_prefix);
+    options.byte_fallback = model.byte_fallback;
+    options.unk = unknown_id(&model.vocab, model.unk_token.as_deref())?;
+    options.fuse_unk = model.fuse_unk;
+    options.ignore_merges = model.ignore_merges;
+    Bpe::from_merges(vocab, merges, options).map_err(|error| LowerError::caused("model", error))
+}
+
+fn non_empty(affix: &Option<String>) -> Option<String> {
+    affix.clone().filter(|affix| !affix.is_empty())
+}
+
+/// The id of the unknown token. Hugging Face fails when a text needs one that is not there; here
+/// the file is refused.
+fn unknown_id(vocab: &IdMap<str>, unk: Option<&str>) -> Result<Option<TokenId>, LowerError> {
+    let Some(unk) = unk else {
+        return Ok(None);
+    };
+    match vocab.get(unk) {
+        Some(id) => Ok(Some(TokenId(id))),
+        None => Err(LowerError::new(
+            "model.unk_token",
+            format!("the vocabulary of {} tokens does not hold {unk:?}", vocab.len()),
+        )),
+    }
+}
+
+fn kind_of(token: &str, unk: &str, special: &HashSet<&str>) -> TokenKind {
+    if token == unk {
+        TokenKind::Unknown
+    } else if token.is_empty() {
+        TokenKind::Unused
+    } else if special.contains(token) {
+        TokenKind::Control
+    } else {
+        TokenKind::Normal
+    }
+}
+
+fn lower_wordpiece(
+    model: &doc::WordPiece,
+    special: &HashSet<&str>,
+) -> Result<WordPiece, LowerError> {
+    let vocab = vocab_of(model.vocab.iter(), |vocab, token| {
+        vocab.push(token.as_bytes(), kind_of(token, &model.unk_token, special)).map(drop)
+    })?;
+    let mut options = wordpiece::Options::default();
+    options.continuing_prefix = model.continuing_subword_prefix.clone().into_bytes();
+    options.unk = Some(model.unk_token.clone().into_bytes());
+    options.max_chars = model.max_input_chars_per_word;
+    WordPiece::new(vocab, options).map_err(|error| LowerError::caused("model", error))
+}
+
+fn lower_word_level(
+    model: &doc::WordLevel,
+    special: &HashSet<&str>,
+) -> Result<baseline::Words, LowerError> {
+    let vocab = vocab_of(model.vocab.iter(), |vocab, token| {
+        vocab.push(token.as_bytes(), kind_of(token, &model.unk_token, special)).map(drop)
+    })?;
+    baseline::Words::new(vocab).map_err(|error| LowerError::caused("model", error))
+}
+
+fn lower_unigram(
+    model: &doc::Unigram,
+    special: &HashSet<&str>,
+) -> Result<Unigram, LowerError> {
+    // A piece that is there twice has the last id.
+    let mut last: std::collections::HashMap<&str, usize> = std::collections::HashMap::new();
+    for (id, piece) in model.pieces.iter().enumerate() {
+        last.insert(piece, id);
+    }
+    let mut vocab = Vocab::builder();
+    for (id, piece) in model.pieces.iter().enumerate() {
+        let kind = if model.unk_id == Some(id as u32) {
+            TokenKind::Unknown
+        } else if last.get(piece) != Some(&id) || piece.is_empty() || special.contains(piece) {
+            TokenKind::Unused
+        } else {
+            TokenKind::Normal
+        };
+        vocab
+            .push(piece.as_bytes(), kind)
+            .map_err(|error| LowerError::caused("model.vocab", error))?;
+    }
+    let mut options = UnigramOptions::default();
+    options.compat = Compat::HuggingFace;
+    options.byte_fallback = model.byte_fallback;
+    Unigram::new(vocab.build(), model.scores.clone(), options)
+        .map_err(|error| LowerError::caused("model", error))
+}
+
+fn lower_post(post: &doc::PostProcessor) -> PostProcessor {
+    let added = |id: u32, type_id| TemplatePart::Added { ids: vec![TokenId(id)], type_id };
+    let first = TemplatePart::First { type_id: 0 };
+    match post {
+        doc::PostProcessor::Bert { sep, cls } => PostProcessor::Template(Template {
+            single: vec![added(cls.1, 0), first.clone(), added(sep.1, 0)],
+            pair: vec![
+                added(cls.1, 0),
+                first,
+                added(sep.1, 0),
+                TemplatePart::Second { type_id: 1 },
+                added(sep.1, 1),
+            ],
+        }),
+        doc::PostProcessor::Roberta { sep, cls, trim_offsets, add_prefix_space } => {
+            let template = PostProcessor::Template(Template {
+                single: vec![added(cls.1, 0), first.clone(), added(sep.1, 0)],
+                pair: vec![
+                    added(cls.1, 0),
+                    first,
+                    added(sep.1, 0),
+                    added(sep.1, 0),
+                    TemplatePart::Second { type_id: 0 },
+                    added(sep.1, 0),
+                ],
+            });
+            if !trim_offsets {
+                return template;
+            }
+            let trim = PostProcessor::TrimOffsets { add_prefix_space: *add_prefix_space };
+            PostProcessor::Sequence(vec![trim, template])
+        }
+        doc::PostProcessor::ByteLevel(byte_level) if byte_level.trim_offsets => {
+            PostProcessor::TrimOffsets { add_prefix_space: byte_level.add_prefix_space }
+        }
+        doc::PostProcessor::ByteLevel(_) => PostProcessor::None,
+        doc::PostProcessor::Template(template) => PostProcessor::Template(Template {
+            single: lower_template(&template.single, template),
+            pair: lower_template(&template.pair, template),
+        }),
+        doc::PostProcessor::Sequence(steps) => {
+            PostProcessor::Sequence(steps.iter().map(lower_post).collect())
+        }
+    }
+}
+
+fn lower_template(pieces: &[doc::TemplatePiece], template: &doc::Template) -> Vec<TemplatePart> {
+    let part = |piece: &doc::TemplatePiece| match piece {
+        doc::TemplatePiece::Sequence { id: doc::TemplateSequence::A, type_id } => {
+            TemplatePart::First { type_id: *type_id }
+        }
+        doc::TemplatePiece::Sequence { id: doc::TemplateSequence::B, type_id } => {
+            TemplatePart::Second { type_id: *type_id }
+        }
+        doc::TemplatePiece::SpecialToken { id, type_id } => {
+            let ids = template.special_tokens.get(id).map(|token| &token.ids[..]).unwrap_or(&[]);
+            TemplatePart::Added { ids: ids.iter().map(|&id| TokenId(id)).collect(), type_id: *type_id }
+        }
+    };
+    pieces.iter().map(part).collect()
+}
+
+fn lower_decoder(
+    decoder: &doc::Decoder,
+    path: &str,
+    steps: &mut Vec<DecodeStep>,
+) -> Result<(), LowerError> {
+    steps.push(match decoder {
+        doc::Decoder::Bpe { suffix } => DecodeStep::EndOfWord { suffix: suffix.clone() },
+        doc::Decoder::ByteLevel(_) => DecodeStep::Bytes,
+        doc::Decoder::WordPiece { prefix, cleanup } => {
+            DecodeStep::WordPiece { prefix: prefix.clone(), cleanup: *cleanup }
+        }
+        doc::Decoder::Metaspace(metaspace) => DecodeStep::Metaspace {
+            replacement: metaspace.replacement,
+            strip_first: metaspace.prepend_scheme != doc::PrependScheme::Never,
+        },
+        doc::Decoder::Ctc { pad_token, word_delimiter_token, cleanup } => DecodeStep::Ctc {
+            pad: pad_token.clone(),
+            word_delimiter: word_delimiter_token.clone(),
+            cleanup: *cleanup,
+        },
+        doc::Decoder::Replace(replace) => match &replace.pattern {
+            doc::Pattern::String(pattern) => DecodeStep::Replace {
+                pattern: pattern.clone(),
+                content: replace.content.clone(),
+            },
+            doc::Pattern::Regex(pattern) => {
+                return Err(LowerError::new(
+                    format!("{path}.pattern"),
+                    format!("a decoder that replaces a regular expression ({pattern:?}) is not supported"),
+                ));
+            }
+        },
+        doc::Decoder::Fuse => DecodeStep::Fuse,
+        doc::Decoder::Strip { content, start, stop } => {
+            DecodeStep::Strip { content: *content, start: *start, stop: *stop }
+        }
+        doc::Decoder::ByteFallback => DecodeStep::ByteFallback,
+        doc::Decoder::Sequence(decoders) => {
+            for (i, decoder) in decoders.iter().enumerate() {
+                lower_decoder(decoder, &format!("{path}.decoders[{i}]"), steps)?;
+            }
+            return Ok(());
+        }
+    });
+    Ok(())
+}
+
+fn side(direction: doc::Direction) -> Side {
+    match direction {
+        doc::Direction::Left => Side::Left,
+        doc::Direction::Right => Side::Right,
+    }
+}
+
+fn lower_truncation(truncation: &doc::Truncation) -> Truncation {
+    Truncation {
+        max_length: truncation.max_length,
+        stride: truncation.stride,
+        strategy: match truncation.strategy {
+            doc::TruncationStrategy::LongestFirst => TruncationStrategy::LongestFirst,
+            doc::TruncationStrategy::OnlyFirst => TruncationStrategy::OnlyFirst,
+            doc::TruncationStrategy::OnlySecond => TruncationStrategy::OnlySecond,
+        },
+        side: side(truncation.direction),
+    }
+}
+
+fn lower_padding(padding: &doc::Padding) -> Padding {
+    Padding {
+        to: match padding.strategy {
+            doc::PaddingStrategy::BatchLongest => PadTo::Longest,
+            doc::PaddingStrategy::Fixed(length) => PadTo::Fixed(length),
+        },
+        multiple_of: padding.pad_to_multiple_of.unwrap_or(0),
+        side: side(padding.direction),
+        id: TokenId(padding.pad_id),
+        type_id: padding.pad_type_id,
+        token: padding.pad_token.clone(),
+    }
+}

@@ -1,0 +1,848 @@
+use std::borrow::Cow;
+use std::fmt;
+
+use rayon::prelude::*;
+use tokenizer_core::{
+    Alignment, DecodeError, Edit, Encode, Model, Normalize, Span, Split, Token, TokenId, TokenKind,
+    Vocab,
+};
+
+use crate::added::{AddedToken, AddedTokenError, AddedVocabulary, Stretch};
+use crate::decoder::{Chain, DecodeStep, Piece};
+use crate::encoding::Encoding;
+use crate::fit::{Padding, Truncation, TruncationError};
+use crate::policy::{Policy, SpecialTokenError};
+use crate::post::{PostProcessor, TemplateError, to_char_boundaries};
+use crate::stream::{DecodeOptions, DecodeStream};
+
+/// A whole tokenizer: added tokens, normalization, splitting, a model, a template, decoding.
+///
+/// Immutable and shared: any number of threads encode with one. Scratch memory lives in a
+/// [`Session`]; the methods here that encode make one for the call.
+pub struct Tokenizer {
+    pub(crate) parts: Parts,
+    pub(crate) added: AddedVocabulary,
+    /// The leading and trailing white space of every token in characters, where a post-processor
+    /// trims offsets.
+    decodes_bytes: bool,
+}
+
+/// What a [`Tokenizer`] is made of. Public fields: fill in what is needed and
+/// [`build`](Parts::build).
+#[non_exhaustive]
+pub struct Parts {
+    /// Rewrites the text between the added tokens.
+    pub normalizer: Option<Box<dyn Normalize>>,
+    /// Cut the normalized text into pieces, or rewrite the pieces, in order.
+    pub steps: Vec<PieceStep>,
+    /// Encodes the pieces.
+    pub model: Box<dyn Model>,
+    /// Tokens that are matched in the text first.
+    pub added_tokens: Vec<AddedToken>,
+    /// What is added around the tokens.
+    pub post_processor: PostProcessor,
+    /// How ids become text.
+    pub decoder: Vec<DecodeStep>,
+    /// How unknown tokens are written when decoding; `None` writes the token's own bytes.
+    pub unknown_surface: Option<String>,
+    /// Whether control tokens of the model decode to nothing (SentencePiece) or to their text.
+    pub control_is_silent: bool,
+    /// How long encodings are cut.
+    pub truncation: Option<Truncation>,
+    /// How short encodings are padded.
+    pub padding: Option<Padding>,
+}
+
+/// A step between normalization and the model.
+pub enum PieceStep {
+    /// Cuts every piece further.
+    Split(Box<dyn Split>),
+    /// Rewrites every piece.
+    Edit(Box<dyn EditPiece>),
+}
+
+/// Rewrites a piece, knowing whether the text begins with it.
+pub trait EditPiece: Send + Sync {
+    /// The new piece; appends what was changed to `edits`, as
+    /// [`Normalize::normalize_with_edits`]. `first` says that the piece stands at the very
+    /// beginning of the original text.
+    fn edit<'t>(&self, piece: &'t str, first: bool, edits: &mut Vec<Edit>) -> Cow<'t, str>;
+}
+
+/// Every normalizer edits pieces, wherever they stand.
+impl<N: Normalize> EditPiece for N {
+    fn edit<'t>(&self, piece: &'t str, _first: bool, edits: &mut Vec<Edit>) -> Cow<'t, str> {
+        self.normalize_with_edits(piece, edits)
+    }
+}
+
+/// Why parts do not make a tokenizer.
+#[derive(Debug)]
+pub enum PartsError {
+    /// The added tokens contradict each other.
+    AddedTokens(AddedTokenError),
+    /// The template cannot be used.
+    Template(TemplateError),
+    /// The truncation cannot work with the template.
+    Truncation(TruncationError),
+}
+
+impl fmt::Display for PartsError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::AddedTokens(error) => error.fmt(f),
+            Self::Template(error) => error.fmt(f),
+            Self::Truncation(error) => error.fmt(f),
+        }
+    }
+}
+
+impl std::error::Error for PartsError {}
+
+impl Parts {
+    /// A model alone: the text is one piece, tokens decode to their bytes.
+    #[must_use]
+    pub fn new(model: Box<dyn Model>) -> Self {
+        Self {
+            normalizer: None,
+            steps: Vec::new(),
+            model,
+            added_tokens: Vec::new(),
+            post_processor: PostProcessor::None,
+            decoder: vec![DecodeStep::Bytes],
+            unknown_surface: None,
+            control_is_silent: false,
+            truncation: None,
+            padding: None,
+        }
+    }
+
+    /// Checks everything that could fail later and assembles the tokenizer.
+    ///
+    /// # Errors
+    ///
+    /// If added tokens are empty or repeat, a template lacks a text, or a truncation has no room
+    /// for what the template adds.
+    pub fn build(self) -> Result<Tokenizer, PartsError> {
+        let added = AddedVocabulary::new(self.added_tokens.clone(), self.normalizer.as_deref())
+            .map_err(PartsError::AddedTokens)?;
+        check_templates(&self.post_processor).map_err(PartsError::Template)?;
+        if let Some(truncation) = &self.truncation {
+            truncation.check(self.post_processor.added(false)).map_err(PartsError::Truncation)?;
+        }
+        let decodes_bytes = self.decoder.iter().any(|step| {
+            matches!(
+                step,
+                DecodeStep::Bytes | DecodeStep::ByteFallback | DecodeStep::SentencePieceBytes
+            )
+        });
+        Ok(Tokenizer { parts: self, added, decodes_bytes })
+    }
+}
+
+fn check_templates(post_processor: &PostProcessor) -> Result<(), TemplateError> {
+    match post_processor {
+        PostProcessor::None | PostProcessor::TrimOffsets { .. } => Ok(()),
+        PostProcessor::Template(template) => template.check(),
+        PostProcessor::Sequence(steps) => steps.iter().try_for_each(check_templates),
+    }
+}
+
+/// How a text is encoded.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+#[non_exhaustive]
+pub struct EncodeOptions {
+    /// What the text of special tokens means.
+    pub policy: Policy,
+    /// Whether the post-processor's template is filled in (BOS, EOS, CLS, SEP).
+    pub template: bool,
+}
+
+impl EncodeOptions {
+    /// Special tokens are text, and nothing is added.
+    #[must_use]
+    pub fn new() -> Self {
+        Self::default()
+    }
+
+    /// With this policy for special tokens.
+    #[must_use]
+    pub fn policy(mut self, policy: Policy) -> Self {
+        self.policy = policy;
+        self
+    }
+
+    /// With the template filled in, or not.
+    #[must_use]
+    pub fn template(mut self, template: bool) -> Self {
+        self.template = template;
+        self
+    }
+}
+
+impl Tokenizer {
+    /// The ids of `text`: special tokens are ordinary text, nothing is added. Cannot fail.
+    #[must_use]
+    pub fn ids(&self, text: &str) -> Vec<TokenId> {
+        let mut ids = Vec::new();
+        self.session().ids_into(text, &mut ids);
+        ids
+    }
+
+    /// The number of tokens of `text`: special tokens are ordinary text. Cannot fail.
+    #[must_use]
+    pub fn count(&self, text: &str) -> usize {
+        self.session().count(text)
+    }
+
+    /// Encodes with offsets, words, template, truncation (not padding, which is a batch's).
+    ///
+    /// # Errors
+    ///
+    /// If the policy refuses a special token of the text.
+    pub fn encode(
+        &self,
+        text: &str,
+        options: &EncodeOptions,
+    ) -> Result<Encoding, SpecialTokenError> {
+        self.session().encode(text, options)
+    }
+
+    /// Encodes two texts that belong together.
+    ///
+    /// # Errors
+    ///
+    /// As [`encode`](Self::encode).
+    pub fn encode_pair(
+        &self,
+        first: &str,
+        second: &str,
+        options: &EncodeOptions,
+    ) -> Result<Encoding, SpecialTokenError> {
+        self.session().encode_pair(first, second, options)
+    }
+
+    /// Encodes many texts in parallel, and pads them where the tokenizer says so. Equal to one by
+    /// one.
+    ///
+    /// # Errors
+    ///
+    /// The first error in the order of the texts.
+    pub fn encode_batch<T: AsRef<str> + Sync>(
+        &self,
+        texts: &[T],
+        options: &EncodeOptions,
+    ) -> Result<Vec<Encoding>, SpecialTokenError> {
+        let encodings: Vec<_> = texts
+            .par_iter()
+            .map_init(|| self.session(), |session, text| session.encode(text.as_ref(), options))
+            .collect();
+        let mut encodings = encodings.into_iter().collect::<Result<Vec<_>, _>>()?;
+        if let Some(padding) = &self.parts.padding {
+            padding.apply(&mut encodings);
+        }
+        Ok(encodings)
+    }
+
+    /// The ids of many texts in parallel; equal to [`ids`](Self::ids) one by one.
+    #[must_use]
+    pub fn ids_batch<T: AsRef<str> + Sync>(&self, texts: &[T]) -> Vec<Vec<TokenId>> {
+        let encode = |session: &mut Session<'_>, text: &T| {
+            let mut ids = Vec::new();
+            session.ids_into(text.as_ref(), &mut ids);
+            ids
+        };
+        texts.par_iter().map_init(|| self.session(), encode).collect()
+    }
+
+    /// The text of `ids`; bytes that are not UTF-8 become U+FFFD.
+    ///
+    /// # Errors
+    ///
+    /// If an id is not in the vocabulary.
+    pub fn decode(&self, ids: &[TokenId], options: DecodeOptions) -> Result<String, DecodeError> {
+        let bytes = self.decode_bytes(ids, options)?;
+        Ok(match String::from_utf8(bytes) {
+            Ok(text) => text,
+            Err(error) => String::from_utf8_lossy(error.as_bytes()).into_owned(),
+        })
+    }
+
+    /// The bytes of `ids`, which need not be UTF-8.
+    ///
+    /// # Errors
+    ///
+    /// If an id is not in the vocabulary.
+    pub fn decode_bytes(
+        &self,
+        ids: &[TokenId],
+        options: DecodeOptions,
+    ) -> Result<Vec<u8>, DecodeError> {
+        let mut chain = self.chain();
+        let mut bytes = Vec::new();
+        for (at, &id) in ids.iter().enumerate() {
+            if let Some(piece) = self.decoded_piece(id, options, at)? {
+                chain.push(piece, &mut bytes);
+            }
+        }
+        chain.finish(&mut bytes);
+        Ok(bytes)
+    }
+
+    /// Decodes ids as they come.
+    #[must_use]
+    pub fn decode_stream(&self, options: DecodeOptions) -> DecodeStream<'_> {
+        DecodeStream::new(self, options)
+    }
+
+    /// The scratch memory for encoding; keep one per thread.
+    #[must_use]
+    pub fn session(&self) -> Session<'_> {
+        Session {
+            tokenizer: self,
+            encoder: self.parts.model.encoder(),
+            scratch: Scratch::default(),
+        }
+    }
+
+    /// The model.
+    #[must_use]
+    pub fn model(&self) -> &dyn Model {
+        self.parts.model.as_ref()
+    }
+
+    /// The model's vocabulary, without the tokens that were added to it.
+    #[must_use]
+    pub fn vocab(&self) -> &Vocab {
+        self.parts.model.vocab()
+    }
+
+    /// The number of ids: the model's and those added behind them.
+    #[must_use]
+    pub fn vocab_len(&self) -> usize {
+        let last = self.added.tokens().iter().map(|token| token.id.index() + 1).max();
+        self.vocab().len().max(last.unwrap_or(0))
+    }
+
+    /// The added tokens, in the order they were given.
+    #[must_use]
+    pub fn added_tokens(&self) -> &[AddedToken] {
+        self.added.tokens()
+    }
+
+    /// The id of a token by its text: an added token, else one of the model's.
+    #[must_use]
+    pub fn token_id(&self, token: &str) -> Option<TokenId> {
+        match self.added.get(token) {
+            Some(added) => Some(added.id),
+            None => self.vocab().get(token.as_bytes()),
+        }
+    }
+
+    /// The bytes of a token as the vocabulary writes it: an added token's text, else the model's.
+    #[must_use]
+    pub fn token_bytes(&self, id: TokenId) -> Option<Cow<'_, [u8]>> {
+        if let Some(added) = self.added.by_id(id) {
+            return Some(Cow::Borrowed(added.content.as_bytes()));
+        }
+        let bytes = self.vocab().bytes(id)?;
+        if self.vocab().kind(id) == Some(TokenKind::Byte) && !self.decodes_bytes {
+            return Some(Cow::Owned(format!("<0x{:02X}>", bytes[0]).into_bytes()));
+        }
+        Some(Cow::Borrowed(bytes))
+    }
+
+    /// What the post-processor adds.
+    #[must_use]
+    pub fn post_processor(&self) -> &PostProcessor {
+        &self.parts.post_processor
+    }
+
+    /// The same tokenizer with another truncation.
+    ///
+    /// # Errors
+    ///
+    /// If it has no room for what the template adds, or its stride is too long.
+    pub fn with_truncation(
+        mut self,
+        truncation: Option<Truncation>,
+    ) -> Result<Self, TruncationError> {
+        if let Some(truncation) = &truncation {
+            truncation.check(self.parts.post_processor.added(false))?;
+        }
+        self.parts.truncation = truncation;
+        Ok(self)
+    }
+
+    /// The same tokenizer with another padding.
+    #[must_use]
+    pub fn with_padding(mut self, padding: Option<Padding>) -> Self {
+        self.parts.padding = padding;
+        self
+    }
+
+    /// The parts again, to change some and build another tokenizer.
+    #[must_use]
+    pub fn into_parts(self) -> Parts {
+        self.parts
+    }
+
+    /// The tokenizer whose tokens are the 256 bytes, each its own id.
+    #[must_use]
+    pub fn bytes() -> Self {
+        let model = Box::new(crate::model::ByteModel::default());
+        Parts::new(model).build().expect("nothing to contradict")
+    }
+
+    pub(crate) fn chain(&self) -> Chain {
+        Chain::new(&self.parts.decoder)
+    }
+
+    pub(crate) fn is_special(&self, id: TokenId) -> bool {
+        match self.added.by_id(id) {
+            Some(added) => added.special,
+            None => matches!(self.vocab().kind(id), Some(TokenKind::Control)),
+        }
+    }
+
+    /// What enters the decoding chain for an id; `None` where it is skipped.
+    pub(crate) fn decoded_piece(
+        &self,
+        id: TokenId,
+        options: DecodeOptions,
+        at: usize,
+    ) -> Result<Option<Piece>, DecodeError> {
+        let is_special = self.is_special(id);
+        if is_special && options.skip_special {
+            return Ok(None);
+        }
+        let Some(bytes) = self.token_bytes(id) else {
+            return Err(DecodeError::new(id, at, self.vocab_len()));
+        };
+        let mut piece = Piece { bytes: bytes.into_owned(), is_byte: false, is_verbatim: false };
+        if self.added.by_id(id).is_some() {
+            return Ok(Some(piece));
+        }
+        match (self.vocab().kind(id), &self.parts.unknown_surface) {
+            (Some(TokenKind::Byte), _) => piece.is_byte = true,
+            (Some(TokenKind::Unknown), Some(surface)) => {
+                piece = Piece::verbatim(surface.as_bytes().to_vec());
+            }
+            (Some(TokenKind::Control), _) if self.parts.control_is_silent => piece.bytes.clear(),
+            _ => {}
+        }
+        Ok(Some(piece))
+    }
+
+    /// The leading and trailing white space of a token in characters.
+    fn white_space(&self, id: TokenId) -> (usize, usize) {
+        let Some(bytes) = self.token_bytes(id) else {
+            return (0, 0);
+        };
+        // Only spaces count where tokens are bytes: that is what a byte-level token shows of them.
+        let text = String::from_utf8_lossy(&bytes);
+        let blank = |c: &char| *c == ' ';
+        (text.chars().take_while(blank).count(), text.chars().rev().take_while(blank).count())
+    }
+}
+
+impl fmt::Debug for Tokenizer {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Tokenizer").field("vocab_len", &self.vocab_len()).finish_non_exhaustive()
+    }
+}
+
+/// A tokenizer and its scratch memory, for one thread.
+pub struct Session<'t> {
+    tokenizer: &'t Tokenizer,
+    encoder: Box<dyn Encode + 't>,
+    scratch: Scratch,
+}
+
+#[derive(Default)]
+struct Scratch {
+    stretches: Vec<Stretch>,
+    inner: Vec<Stretch>,
+    pieces: Vec<Span>,
+    spare: Vec<Span>,
+    tokens: Vec<Token>,
+}
+
+/// A stretch of text with its pieces, ready for the model.
+struct Prepared<'a> {
+    text: &'a str,
+    pieces: &'a [Span],
+    /// From `text` to the stretch of the original text that begins at `start`.
+    alignment: &'a Alignment,
+    start: usize,
+}
+
+/// Takes what the pipeline finds, in order.
+trait Sink {
+    /// Whether [`text`](Self::text) needs the alignment.
+    const WANTS_ALIGNMENT: bool;
+    /// An added token and its span in the original text.
+    fn token(&mut self, id: TokenId, span: Span);
+    /// Text for the model.
+    fn text(&mut self, prepared: &Prepared<'_>, encoder: &mut dyn Encode);
+}
+
+struct IdSink<'o>(&'o mut Vec<TokenId>);
+
+impl Sink for IdSink<'_> {
+    const WANTS_ALIGNMENT: bool = false;
+
+    fn token(&mut self, id: TokenId, _span: Span) {
+        self.0.push(id);
+    }
+
+    fn text(&mut self, prepared: &Prepared<'_>, encoder: &mut dyn Encode) {
+        encoder.encode_ids_into(prepared.text.as_bytes(), prepared.pieces, self.0);
+    }
+}
+
+/// Counts tokens, and stops counting soon after the limit is passed.
+struct CountSink {
+    count: usize,
+    limit: usize,
+}
+
+impl Sink for CountSink {
+    const WANTS_ALIGNMENT: bool = false;
+
+    fn token(&mut self, _id: TokenId, _span: Span) {
+        self.count += 1;
+    }
+
+    fn text(&mut self, prepared: &Prepared<'_>, encoder: &mut dyn Encode) {
+        for batch in prepared.pieces.chunks(1024) {
+            if self.count > self.limit {
+                return;
+            }
+            self.count += encoder.count_pieces(prepared.text.as_bytes(), batch);
+        }
+    }
+}
+
+struct EncodingSink<'o> {
+    original: &'o str,
+    encoding: &'o mut Encoding,
+    tokens: &'o mut Vec<Token>,
+    words: u32,
+}
+
+impl Sink for EncodingSink<'_> {
+    const WANTS_ALIGNMENT: bool = true;
+
+    fn token(&mut self, id: TokenId, span: Span) {
+        self.encoding.push(id, span, Some(self.words));
+        self.words += 1;
+    }
+
+    fn text(&mut self, prepared: &Prepared<'_>, encoder: &mut dyn Encode) {
+        for piece in prepared.pieces {
+            self.tokens.clear();
+            encoder.encode_piece(&prepared.text.as_bytes()[piece.range()], self.tokens);
+            let mut at = piece.start;
+            for token in self.tokens.iter() {
+                let end = at + token.len as usize;
+                let span = prepared.alignment.to_source(Span::new(at, end));
+                let span = to_char_boundaries(self.original, span.shifted(prepared.start));
+                self.encoding.push(token.id, span, Some(self.words));
+                at = end;
+            }
+            self.words += 1;
+        }
+    }
+}
+
+impl<'t> Session<'t> {
+    pub(crate) fn tokenizer(&self) -> &'t Tokenizer {
+        self.tokenizer
+    }
+
+    /// Appends the ids of pieces that were cut already.
+    pub(crate) fn encode_pieces(&mut self, text: &str, pieces: &[Span], ids: &mut Vec<TokenId>) {
+        self.encoder.encode_ids_into(text.as_bytes(), pieces, ids);
+    }
+
+    /// Appends the ids of a stretch that holds no added token of the original text.
+    pub(crate) fn encode_stretch(
+        &mut self,
+        original: &str,
+        span: Span,
+        policy: &Policy,
+        ids: &mut Vec<TokenId>,
+    ) -> Result<(), SpecialTokenError> {
+        self.run_stretch(original, span, policy, &mut IdSink(ids))
+    }
+
+    /// Appends the ids of `text`: special tokens are ordinary text, nothing is added.
+    pub fn ids_into(&mut self, text: &str, ids: &mut Vec<TokenId>) {
+        let run = self.run(text, &Policy::Ordinary, &mut IdSink(ids));
+        run.expect("the ordinary policy refuses nothing");
+    }
+
+    /// Appends the ids of `text` under a policy for special tokens; nothing is added.
+    ///
+    /// # Errors
+    ///
+    /// If the policy refuses a special token of the text. Ids before it may have been appended.
+    pub fn ids_with_policy_into(
+        &mut self,
+        text: &str,
+        policy: &Policy,
+        ids: &mut Vec<TokenId>,
+    ) -> Result<(), SpecialTokenError> {
+        self.run(text, policy, &mut IdSink(ids))
+    }
+
+    /// The number of tokens of `text`: special tokens are ordinary text, nothing is added.
+    pub fn count(&mut self, text: &str) -> usize {
+        self.count_while(text, usize::MAX)
+    }
+
+    /// The number of tokens, or some number above `limit` if there are more.
+    pub(crate) fn count_while(&mut self, text: &str, limit: usize) -> usize {
+        let mut sink = CountSink { count: 0, limit };
+        let run = self.run(text, &Policy::Ordinary, &mut sink);
+        run.expect("the ordinary policy refuses nothing");
+        sink.count
+    }
+
+    /// Ids and offsets under the ordinary policy, without template or truncation.
+    pub(crate) fn encode_plain(&mut self, text: &str) -> Encoding {
+        self.encode_text(text, &Policy::Ordinary).expect("the ordinary policy refuses nothing")
+    }
+
+    /// The number of tokens of `text` under a policy for special tokens; nothing is added.
+    ///
+    /// # Errors
+    ///
+    /// If the policy refuses a special token of the text.
+    pub fn count_with_policy(
+        &mut self,
+        text: &str,
+        policy: &Policy,
+    ) -> Result<usize, SpecialTokenError> {
+        let mut sink = CountSink { count: 0, limit: usize::MAX };
+        self.run(text, policy, &mut sink)?;
+        Ok(sink.count)
+    }
+
+    /// Encodes with offsets, words, template and truncation.
+    ///
+    /// # Errors
+    ///
+    /// If the policy refuses a special token of the text.
+    pub fn encode(
+        &mut self,
+        text: &str,
+        options: &EncodeOptions,
+    ) -> Result<Encoding, SpecialTokenError> {
+        let first = self.encode_text(text, &options.policy)?;
+        Ok(self.finish(first, None, options))
+    }
+
+    /// Encodes two texts that belong together.
+    ///
+    /// # Errors
+    ///
+    /// If the policy refuses a special token of a text.
+    pub fn encode_pair(
+        &mut self,
+        first: &str,
+        second: &str,
+        options: &EncodeOptions,
+    ) -> Result<Encoding, SpecialTokenError> {
+        let first = self.encode_text(first, &options.policy)?;
+        let second = self.encode_text(second, &options.policy)?;
+        Ok(self.finish(first, Some(second), options))
+    }
+
+    fn encode_text(&mut self, text: &str, policy: &Policy) -> Result<Encoding, SpecialTokenError> {
+        let mut encoding = Encoding::default();
+        let mut tokens = std::mem::take(&mut self.scratch.tokens);
+        let mut sink =
+            EncodingSink { original: text, encoding: &mut encoding, tokens: &mut tokens, words: 0 };
+        let run = self.run(text, policy, &mut sink);
+        self.scratch.tokens = tokens;
+        run?;
+        Ok(encoding)
+    }
+
+    fn finish(
+        &self,
+        mut first: Encoding,
+        mut second: Option<Encoding>,
+        options: &EncodeOptions,
+    ) -> Encoding {
+        let parts = &self.tokenizer.parts;
+        let added = if options.template { parts.post_processor.added(second.is_some()) } else { 0 };
+        if let Some(truncation) = &parts.truncation {
+            truncation.apply(&mut first, second.as_mut(), added);
+        }
+        let white_space = |id| self.tokenizer.white_space(id);
+        parts.post_processor.trim(&mut first, &white_space);
+        if let Some(second) = &mut second {
+            parts.post_processor.trim(second, &white_space);
+        }
+        parts.post_processor.assemble(first, second, options.template)
+    }
+
+    /// The pipeline: added tokens, normalization, added tokens of normalized text, pieces.
+    fn run<S: Sink>(
+        &mut self,
+        text: &str,
+        policy: &Policy,
+        sink: &mut S,
+    ) -> Result<(), SpecialTokenError> {
+        let added = &self.tokenizer.added;
+        if !added.has_raw() {
+            return self.run_stretch(text, Span::new(0, text.len()), policy, sink);
+        }
+        let mut stretches = std::mem::take(&mut self.scratch.stretches);
+        stretches.clear();
+        let mut run = added.scan_raw(text, policy, &mut stretches);
+        for stretch in &stretches {
+            if run.is_err() {
+                break;
+            }
+            match stretch.token {
+                Some(id) => sink.token(id, stretch.span),
+                None => run = self.run_stretch(text, stretch.span, policy, sink),
+            }
+        }
+        self.scratch.stretches = stretches;
+        run
+    }
+
+    /// A stretch of the original text between added tokens.
+    fn run_stretch<S: Sink>(
+        &mut self,
+        original: &str,
+        span: Span,
+        policy: &Policy,
+        sink: &mut S,
+    ) -> Result<(), SpecialTokenError> {
+        let text = &original[span.range()];
+        let mut edits = Vec::new();
+        let normalized = match &self.tokenizer.parts.normalizer {
+            None => Cow::Borrowed(text),
+            Some(normalizer) if S::WANTS_ALIGNMENT || self.tokenizer.added.has_normalized() => {
+                normalizer.normalize_with_edits(text, &mut edits)
+            }
+            Some(normalizer) => normalizer.normalize(text),
+        };
+        let alignment = Alignment::new(edits);
+        if !self.tokenizer.added.has_normalized() {
+            let whole = Span::new(0, normalized.len());
+            self.run_text(&normalized, whole, &alignment, span.start, sink);
+            return Ok(());
+        }
+        let mut inner = std::mem::take(&mut self.scratch.inner);
+        inner.clear();
+        let scan = self.tokenizer.added.scan_normalized(&normalized, policy, &mut inner);
+        if scan.is_ok() {
+            for stretch in &inner {
+                match stretch.token {
+                    Some(id) => {
+                        let source = alignment.to_source(stretch.span).shifted(span.start);
+                        sink.token(id, to_char_boundaries(original, source));
+                    }
+                    None => self.run_text(&normalized, stretch.span, &alignment, span.start, sink),
+                }
+            }
+        }
+        self.scratch.inner = inner;
+        scan.map_err(|error| SpecialTokenError {
+            span: alignment.to_source(error.span).shifted(span.start),
+            ..error
+        })
+    }
+
+    /// A stretch of the normalized text that goes to the model.
+    fn run_text<S: Sink>(
+        &mut self,
+        normalized: &str,
+        span: Span,
+        alignment: &Alignment,
+        start: usize,
+        sink: &mut S,
+    ) {
+        if span.is_empty() {
+            return;
+        }
+        let steps = &self.tokenizer.parts.steps;
+        let mut pieces = std::mem::take(&mut self.scratch.pieces);
+        let mut spare = std::mem::take(&mut self.scratch.spare);
+        pieces.clear();
+        pieces.push(span);
+        let mut text = Cow::Borrowed(normalized);
+        let mut edited: Option<Alignment> = None;
+        for step in steps {
+            spare.clear();
+            match step {
+                PieceStep::Split(split) => {
+                    for piece in &pieces {
+                        let from = spare.len();
+                        split.split_into(&text[piece.range()], &mut spare);
+                        for span in &mut spare[from..] {
+                            *span = span.shifted(piece.start);
+                        }
+                    }
+                }
+                PieceStep::Edit(edit) => {
+                    let so_far = edited.as_ref().unwrap_or(alignment);
+                    let (new_text, edits) =
+                        edit_pieces(edit.as_ref(), &text, &pieces, &mut spare, |at| {
+                            start + so_far.to_source(Span::new(at, at + 1)).start == 0
+                        });
+                    let composed = tokenizer_core::compose(so_far.edits(), &edits);
+                    edited = Some(Alignment::new(composed));
+                    text = Cow::Owned(new_text);
+                }
+            }
+            std::mem::swap(&mut pieces, &mut spare);
+        }
+        let prepared = Prepared {
+            text: &text,
+            pieces: &pieces,
+            alignment: edited.as_ref().unwrap_or(alignment),
+            start,
+        };
+        sink.text(&prepared, self.encoder.as_mut());
+        self.scratch.pieces = pieces;
+        self.scratch.spare = spare;
+    }
+}
+
+/// Rewrites every piece; what lies between pieces stays as it is. Appends the new pieces.
+fn edit_pieces(
+    edit: &dyn EditPiece,
+    text: &str,
+    pieces: &[Span],
+    new_pieces: &mut Vec<Span>,
+    is_first: impl Fn(usize) -> bool,
+) -> (String, Vec<Edit>) {
+    let mut out = String::with_capacity(text.len() + text.len() / 2);
+    let mut edits = Vec::new();
+    let mut at = 0;
+    for piece in pieces {
+        out.push_str(&text[at..piece.start]);
+        at = piece.end;
+        let target = out.len();
+        let from = edits.len();
+        let new = edit.edit(&text[piece.range()], is_first(piece.start), &mut edits);
+        for edit in &mut edits[from..] {
+            edit.source = edit.source.shifted(piece.start);
+            edit.target = edit.target.shifted(target);
+        }
+        out.push_str(&new);
+        if out.len() > target {
+            new_pieces.push(Span::new(target, out.len()));
+        }
+    }
+    out.push_str(&text[at..]);
+    (out, edits)
+}
