@@ -15,7 +15,7 @@ target/bench-all/report.json, report.md and report.html.
   --no-criterion    leave the criterion benches out
   --peers           other libraries as contestants too
 
-Everything but --no-criterion is handed on to the harness;
+Everything but --no-criterion is handed on to the harness, which runs in the workspace's folder;
 `cargo run --release -p harness --bin harness -- bench-all --help` lists its options.
 
 Example:
@@ -44,7 +44,8 @@ Example:
   cargo xtask conformance --data path/to/data
 ";
 
-/// Folder of the results of criterion, under the folder of the workspace.
+/// Folder of the results of criterion, under the folder of the workspace, where the harness looks
+/// for them unless it is told otherwise.
 const CRITERION: &str = "target/criterion";
 
 /// What makes criterion quick: it stops as soon as a measurement is steady.
@@ -64,8 +65,9 @@ pub(crate) fn bench_all(args: &[String]) -> Result<ExitCode, String> {
     }
     let mut harness = release("harness", "harness");
     harness.arg("bench-all").args(args.iter().filter(|arg| *arg != "--no-criterion"));
-    if args.iter().all(|arg| arg != "--criterion-dir") {
-        harness.args(["--criterion-dir", CRITERION]);
+    if !criterion {
+        // Results of an earlier run are not results of this one.
+        harness.args(["--criterion", "target/no-criterion"]);
     }
     pass_on(harness.current_dir(root))
 }
