@@ -1,0 +1,743 @@
+use alloc::boxed::Box;
+use alloc::vec;
+use alloc::vec::Vec;
+use core::fmt;
+
+use hashbrown::HashMap;
+use tokenizer_core::{Decode, DecodeError, Encode, Model, TokenId, TokenKind, Vocab, utf8};
+
+use crate::engine::{Blind, Node, Scratch};
+use crate::error::{BuildErrorKind, LONGEST_UNUSED};
+use crate::frozen::Frozen;
+use crate::pairs::{Merge, NO_MERGE, NO_SYMBOL, PairTable, Symbol};
+use crate::{Alphabet, BpeOptions, BuildError, Encoder, EndOfWord};
+
+/// A byte-pair encoding model: immutable, shared by any number of sessions.
+///
+/// Built from a vocabulary and one of three kinds of [`Rules`]. Building costs about one encoding
+/// of every token; memory is the vocabulary, 32 to 64 bytes a merge, and the rules as given.
+#[derive(Clone)]
+pub struct Bpe {
+    vocab: Vocab,
+    rules: Rules,
+    options: BpeOptions,
+    pairs: PairTable,
+    /// Tokens that merging alone makes of their own text.
+    reachable: Bits,
+    /// Tokens that the piece of their own text encodes to, merged or not.
+    whole: Bits,
+    /// The symbol of every one-byte unit.
+    units: Box<[Symbol; 256]>,
+    /// All 256 bytes are symbols and nothing else plays a part, so bytes map to symbols one to one.
+    plain_bytes: bool,
+    /// Units that are no findable token, but that tokens contain (ranks and scores only): the id
+    /// of an unused piece, or a number beyond the vocabulary.
+    extra: HashMap<Box<[u8]>, Symbol>,
+    frozen: Frozen,
+    /// Some unused piece of more than one unit exists, so results may have to be split again.
+    splits_unused: bool,
+}
+
+/// What decides which symbols merge, and in which order.
+#[derive(Clone, Debug, PartialEq)]
+#[non_exhaustive]
+pub enum Rules {
+    /// The pairs that merge, lowest rank (index) first. Of a pair that is listed twice the last
+    /// rank counts.
+    Merges(Vec<(TokenId, TokenId)>),
+    /// Any two neighbours merge whose concatenation is a token of kind `Normal`, lowest id first;
+    /// a piece that is such a token is not taken apart at all (tiktoken).
+    Ranks,
+    /// Any two neighbours merge whose concatenation is a token of kind `Normal` or `Unused`,
+    /// highest score first (SentencePiece). One score for each token.
+    Scores(Vec<f32>),
+}
+
+impl Bpe {
+    /// The model of an ordered list of merges (Hugging Face, GPT-2, subword-nmt).
+    ///
+    /// A merge makes the concatenation of its parts; where
+    /// [`continuing_prefix`](BpeOptions::continuing_prefix) is set, the right part loses it.
+    ///
+    /// # Errors
+    ///
+    /// If a merge names an id that the vocabulary does not hold or that is of kind `Unused`, if
+    /// the vocabulary does not hold what a merge makes, or if an option contradicts the
+    /// vocabulary.
+    pub fn from_merges(
+        vocab: Vocab,
+        merges: Vec<(TokenId, TokenId)>,
+        options: BpeOptions,
+    ) -> Result<Self, BuildError> {
+        let mut model = Self::unmerged(vocab, Rules::Merges(Vec::new()), options)?;
+        let all = model.listed_pairs(&merges)?;
+        let prunable = model.affixes() == (None, None)
+            && merges.iter().all(|&(left, right)| {
+                [left, right].iter().all(|&id| {
+                    Some(id) != model.options.unk && model.vocab.kind(id) != Some(TokenKind::Byte)
+                })
+            });
+        model.rules = Rules::Merges(merges);
+        if prunable {
+            model.prune(|left, right, token| {
+                let merge = all.get(left, right);
+                (merge != NO_MERGE && merge.product() == token).then_some(merge.rank())
+            });
+        } else {
+            model.pairs = all;
+            model.find_reachable();
+        }
+        model.find_whole();
+        Ok(model)
+    }
+
+    /// The model of tiktoken's ranks, which are the ids of the tokens of kind `Normal`.
+    ///
+    /// # Errors
+    ///
+    /// If an option contradicts the vocabulary, or an option is given that needs a list of merges
+    /// (end-of-word mark, continuing prefix).
+    pub fn from_ranks(vocab: Vocab, options: BpeOptions) -> Result<Self, BuildError> {
+        let mut model = Self::unmerged(vocab, Rules::Ranks, options)?;
+        model.collect_extra(&[TokenKind::Normal]);
+        let ranks: Vec<Option<u32>> = model
+            .vocab
+            .iter()
+            .map(|(id, _, kind)| (kind == TokenKind::Normal).then_some(id.0))
+            .collect();
+        model.prune_unlisted(&ranks);
+        model.find_whole();
+        Ok(model)
+    }
+
+    /// The model of SentencePiece's scores, one for each token.
+    ///
+    /// Tokens of kind `UserDefined` are cut out first, longest match first, and never merge.
+    /// Pieces of kind `Unused` merge, but are split again in the result. Tokens of the other kinds
+    /// are not made by merging. Unknown characters are dealt with after merging: SentencePiece
+    /// itself always has [`fuse_unk`](BpeOptions::fuse_unk) on.
+    ///
+    /// # Errors
+    ///
+    /// If there is not one score for each token, a score is not a number, an option contradicts
+    /// the vocabulary or needs a list of merges, or an unused piece is longer than 4096 bytes.
+    pub fn from_scores(
+        vocab: Vocab,
+        scores: Vec<f32>,
+        options: BpeOptions,
+    ) -> Result<Self, BuildError> {
+        if scores.len() != vocab.len() {
+            let (scores, vocab_len) = (scores.len(), vocab.len());
+            return Err(BuildError::new(BuildErrorKind::ScoreCount { scores, vocab_len }));
+        }
+        if let Some(at) = scores.iter().position(|score| score.is_nan()) {
+            let id = TokenId(at as u32);
+            return Err(BuildError::new(BuildErrorKind::ScoreNotANumber { id }));
+        }
+        let mut model = Self::unmerged(vocab, Rules::Scores(Vec::new()), options)?;
+        model.collect_extra(&[TokenKind::Normal, TokenKind::Unused]);
+        let ranks = ranks_of_scores(&model.vocab, &scores);
+        model.rules = Rules::Scores(scores);
+        model.frozen = Frozen::new(
+            model
+                .vocab
+                .iter()
+                .filter(|&(_, _, kind)| kind == TokenKind::UserDefined)
+                .map(|(id, bytes, _)| (bytes, id)),
+        );
+        if model.splits_unused {
+            // What an unused piece splits into depends on pairs that were only looked at, so none
+            // may be missing.
+            model.pairs = model.all_splits(&ranks)?;
+            model.find_reachable();
+        } else {
+            model.prune_unlisted(&ranks);
+        }
+        model.find_whole();
+        Ok(model)
+    }
+
+    /// The rules that the model was built from.
+    #[must_use]
+    pub fn rules(&self) -> &Rules {
+        &self.rules
+    }
+
+    /// The options that the model was built with.
+    #[must_use]
+    pub fn options(&self) -> &BpeOptions {
+        &self.options
+    }
+
+    /// A new session of its own type, for callers that do not want a trait object.
+    #[must_use]
+    pub fn session(&self) -> Encoder<'_> {
+        Encoder::new(self)
+    }
+
+    /// The model before any pair merges, its options checked.
+    fn unmerged(vocab: Vocab, rules: Rules, options: BpeOptions) -> Result<Self, BuildError> {
+        let fail = |kind| Err(BuildError::new(kind));
+        if let Some(unk) = options.unk.filter(|unk| unk.index() >= vocab.len()) {
+            return fail(BuildErrorKind::UnkMissing { unk, vocab_len: vocab.len() });
+        }
+        let mark = options.end_of_word.as_ref().map(EndOfWord::mark);
+        for (option, affix) in
+            [("end_of_word", mark), ("continuing_prefix", options.continuing_prefix.as_deref())]
+        {
+            if affix == Some("") {
+                return fail(BuildErrorKind::EmptyAffix { option });
+            }
+            if affix.is_some() && !matches!(rules, Rules::Merges(_)) {
+                return fail(BuildErrorKind::AffixWithoutMerges { option });
+            }
+        }
+        if let Some(EndOfWord::Symbol(mark)) = &options.end_of_word
+            && vocab.get(mark.as_bytes()).is_none()
+        {
+            return fail(BuildErrorKind::EndSymbolMissing);
+        }
+        let units: Box<[Symbol; 256]> = Box::new(core::array::from_fn(|byte| {
+            vocab.get(&[byte as u8]).map_or(NO_SYMBOL, |id| id.0)
+        }));
+        let plain_bytes = options.alphabet == Alphabet::Byte
+            && options.end_of_word.is_none()
+            && options.continuing_prefix.is_none()
+            && !units.contains(&NO_SYMBOL)
+            && !matches!(rules, Rules::Scores(_));
+        let tokens = vocab.len();
+        Ok(Self {
+            vocab,
+            rules,
+            options,
+            pairs: PairTable::with_capacity(0),
+            reachable: Bits::new(tokens),
+            whole: Bits::new(tokens),
+            units,
+            plain_bytes,
+            extra: HashMap::new(),
+            frozen: Frozen::default(),
+            splits_unused: false,
+        })
+    }
+
+    /// Every listed pair with its rank and product.
+    fn listed_pairs(&self, merges: &[(TokenId, TokenId)]) -> Result<PairTable, BuildError> {
+        let fail = |kind| Err(BuildError::new(kind));
+        if merges.len() >= u32::MAX as usize {
+            return fail(BuildErrorKind::TooManyMerges { merges: merges.len() });
+        }
+        let prefix = self.options.continuing_prefix.as_deref().unwrap_or("").as_bytes();
+        let mut pairs = PairTable::with_capacity(merges.len());
+        let mut text = Vec::new();
+        for (merge, &(left, right)) in merges.iter().enumerate() {
+            text.clear();
+            for (id, prefix) in [(left, &b""[..]), (right, prefix)] {
+                match (self.vocab.bytes(id), self.vocab.kind(id)) {
+                    (Some(_), Some(TokenKind::Unused)) => {
+                        return fail(BuildErrorKind::MergeNamesUnused { merge, id });
+                    }
+                    (Some(bytes), _) => {
+                        text.extend_from_slice(bytes.strip_prefix(prefix).unwrap_or(bytes));
+                    }
+                    (None, _) => {
+                        let vocab_len = self.vocab.len();
+                        return fail(BuildErrorKind::MergeNames { merge, id, vocab_len });
+                    }
+                }
+            }
+            let Some(product) = self.vocab.get(&text) else {
+                return fail(BuildErrorKind::NoProduct { merge, left, right });
+            };
+            pairs.insert(left.0, right.0, Merge::new(merge as u32, product.0));
+        }
+        Ok(pairs)
+    }
+
+    /// Gives a symbol to every unit that occurs in a token of these kinds and has none yet.
+    fn collect_extra(&mut self, kinds: &[TokenKind]) {
+        let alphabet = self.options.alphabet;
+        for (id, bytes, kind) in self.vocab.iter() {
+            if kind == TokenKind::Unused && kinds.contains(&kind) {
+                match units(alphabet, bytes).nth(1) {
+                    Some(_) => self.splits_unused = true,
+                    None if !bytes.is_empty() && self.vocab.get(bytes).is_none() => {
+                        self.extra.entry(bytes.into()).or_insert(id.0);
+                    }
+                    None => {}
+                }
+            }
+        }
+        let mut next = self.vocab.len();
+        for (_, bytes, kind) in self.vocab.iter() {
+            if !kinds.contains(&kind) {
+                continue;
+            }
+            for unit in units(alphabet, bytes) {
+                // The last number is `NO_SYMBOL`; a unit that gets none merges with nothing.
+                if self.vocab.get(unit).is_none()
+                    && !self.extra.contains_key(unit)
+                    && next < NO_SYMBOL as usize
+                {
+                    self.extra.insert(unit.into(), next as Symbol);
+                    next += 1;
+                }
+            }
+        }
+        for (unit, &symbol) in &self.extra {
+            if let [byte] = **unit {
+                self.units[usize::from(byte)] = symbol;
+            }
+        }
+        self.plain_bytes &= self.extra.is_empty();
+    }
+
+    /// Keeps one merge for each token: the last one that makes it from its own text. The others
+    /// never fire.
+    ///
+    /// Suppose a stretch of a piece becomes one symbol. No merge crossed its ends, and the lowest
+    /// and leftmost pair of all, where it lies in the stretch, is the lowest and leftmost pair of
+    /// the stretch. So the merges in the stretch were those of the stretch alone, in their order,
+    /// and the last of them is that of the token in isolation. This holds for any ranks, in order
+    /// or not; it needs that equal bytes are equal symbols, so the caller sees to it that there
+    /// are no affixes and no merges of byte or unknown tokens.
+    ///
+    /// Tokens are taken shortest first, so that a token's own text is merged with everything
+    /// shorter; `rank` says whether the two symbols left over become the token.
+    fn prune(&mut self, rank: impl Fn(Symbol, Symbol, Symbol) -> Option<u32>) {
+        let mut order: Vec<u32> = (0..self.vocab.len() as u32).collect();
+        let len = |id: u32| self.vocab.bytes(TokenId(id)).map_or(0, <[u8]>::len);
+        order.sort_by_key(|&id| len(id));
+        let mut pairs = PairTable::with_capacity(self.vocab.len());
+        let mut reachable = Bits::new(self.vocab.len());
+        let (mut nodes, mut scratch) = (Vec::new(), Scratch::default());
+        for id in order {
+            let bytes = self.vocab.bytes(TokenId(id)).expect("ids of the vocabulary");
+            if self.vocab.get(bytes) != Some(TokenId(id)) {
+                continue; // Kinds Byte and Unused, never made by merging here.
+            }
+            nodes.clear();
+            self.initial(bytes, Context::WHOLE, &mut nodes, &mut Vec::new());
+            scratch.merge_all(&pairs, &mut nodes, &mut Blind);
+            match nodes[..] {
+                [Node { symbol, .. }] if symbol == id => reachable.set(id),
+                [Node { symbol: left, .. }, Node { symbol: right, .. }]
+                    if left != NO_SYMBOL && right != NO_SYMBOL =>
+                {
+                    if let Some(rank) = rank(left, right, id) {
+                        pairs.insert(left, right, Merge::new(rank, id));
+                        reachable.set(id);
+                    }
+                }
+                _ => {}
+            }
+        }
+        (self.pairs, self.reachable) = (pairs, reachable);
+    }
+
+    /// [`prune`](Self::prune) where any two symbols merge whose bytes together are a ranked token.
+    fn prune_unlisted(&mut self, ranks: &[Option<u32>]) {
+        let frozen: Vec<bool> = self
+            .vocab
+            .iter()
+            .map(|(_, _, kind)| {
+                kind == TokenKind::UserDefined && matches!(self.rules, Rules::Scores(_))
+            })
+            .collect();
+        let is_frozen = |symbol: Symbol| frozen.get(symbol as usize) == Some(&true);
+        self.prune(|left, right, token| {
+            ranks[token as usize].filter(|_| !is_frozen(left) && !is_frozen(right))
+        });
+    }
+
+    /// Every way to put a ranked token together from two symbols.
+    fn all_splits(&self, ranks: &[Option<u32>]) -> Result<PairTable, BuildError> {
+        let mut unused: HashMap<&[u8], Symbol> = HashMap::new();
+        for (id, bytes, kind) in self.vocab.iter() {
+            if kind == TokenKind::Unused && self.vocab.get(bytes).is_none() {
+                unused.entry(bytes).or_insert(id.0); // The first stands for those that repeat it.
+            }
+        }
+        let symbol = |bytes: &[u8]| match self.vocab.get(bytes) {
+            Some(id) => (self.vocab.kind(id) != Some(TokenKind::UserDefined)).then_some(id.0),
+            None => unused.get(bytes).or_else(|| self.extra.get(bytes)).copied(),
+        };
+        let mut pairs = PairTable::with_capacity(self.vocab.len());
+        for (id, bytes, kind) in self.vocab.iter() {
+            let Some(rank) = ranks[id.index()] else { continue };
+            if kind == TokenKind::Unused && unused.get(bytes) != Some(&id.0) {
+                continue;
+            }
+            if bytes.len() > LONGEST_UNUSED {
+                let len = bytes.len();
+                return Err(BuildError::new(BuildErrorKind::UnusedTooLong { id, len }));
+            }
+            let mut at = 0;
+            for unit in units(self.options.alphabet, bytes) {
+                at += unit.len();
+                let (left, right) = bytes.split_at(at);
+                if right.is_empty() {
+                    break;
+                }
+                if let (Some(left), Some(right)) = (symbol(left), symbol(right)) {
+                    pairs.insert(left, right, Merge::new(rank, id.0));
+                }
+            }
+        }
+        Ok(pairs)
+    }
+
+    /// Fills `reachable` where pruning did not: merges the text of every token in every place of a
+    /// word that it may stand in.
+    fn find_reachable(&mut self) {
+        let mut reachable = Bits::new(self.vocab.len());
+        let (mut nodes, mut scratch, mut buffer) = (Vec::new(), Scratch::default(), Vec::new());
+        for (id, _, _) in self.vocab.iter() {
+            for (text, context) in self.own_texts(id) {
+                nodes.clear();
+                self.initial(text, context, &mut nodes, &mut buffer);
+                scratch.merge_all(&self.pairs, &mut nodes, &mut Blind);
+                if matches!(nodes[..], [Node { symbol, .. }] if symbol == id.0) {
+                    reachable.set(id.0);
+                    break;
+                }
+            }
+        }
+        self.reachable = reachable;
+    }
+
+    /// Fills `whole`.
+    fn find_whole(&mut self) {
+        let mut whole = Bits::new(self.vocab.len());
+        let affixes = self.affixes() != (None, None);
+        let (mut nodes, mut scratch, mut buffer) = (Vec::new(), Scratch::default(), Vec::new());
+        for (id, _, kind) in self.vocab.iter() {
+            let is_whole = match self.rules {
+                Rules::Ranks if kind == TokenKind::Normal => true,
+                _ if !affixes => self.reachable.get(id.0),
+                _ => self.own_texts(id).any(|(text, context)| {
+                    if context != Context::WHOLE {
+                        return false;
+                    }
+                    nodes.clear();
+                    self.initial(text, context, &mut nodes, &mut buffer);
+                    scratch.merge_all(&self.pairs, &mut nodes, &mut Blind);
+                    matches!(nodes[..], [node] if node == Node { symbol: id.0, len: text.len() as u32 })
+                }),
+            };
+            if is_whole {
+                whole.set(id.0);
+            }
+        }
+        self.whole = whole;
+    }
+
+    /// What a token stands for in the places of a word that it may stand in, and those places;
+    /// the likeliest first.
+    pub(crate) fn own_texts(&self, id: TokenId) -> impl Iterator<Item = (&[u8], Context)> {
+        let bytes = self.vocab.bytes(id).unwrap_or(b"");
+        let (prefix, mark) = self.affixes();
+        let places = [(false, true), (false, false), (true, true), (true, false)];
+        let places = places.into_iter().filter_map(move |(is_first, is_last)| {
+            let text = match prefix {
+                Some(prefix) if !is_first => bytes.strip_prefix(prefix)?,
+                None if !is_first => return None,
+                _ => bytes,
+            };
+            let text = match mark {
+                Some(mark) if is_last => text.strip_suffix(mark)?,
+                None if !is_last => return None,
+                _ => text,
+            };
+            (!text.is_empty()).then_some((text, Context { is_first, is_last }))
+        });
+        places.filter(move |_| self.vocab.get(bytes) == Some(id))
+    }
+
+    /// The continuing prefix and the end-of-word mark.
+    pub(crate) fn affixes(&self) -> (Option<&[u8]>, Option<&[u8]>) {
+        let mark = self.options.end_of_word.as_ref().map(|mark| mark.mark().as_bytes());
+        (self.options.continuing_prefix.as_deref().map(str::as_bytes), mark)
+    }
+
+    pub(crate) fn pairs(&self) -> &PairTable {
+        &self.pairs
+    }
+
+    /// Whether merging alone makes the token of its own text.
+    pub(crate) fn is_reachable(&self, id: TokenId) -> bool {
+        self.reachable.get(id.0)
+    }
+
+    pub(crate) fn splits_unused(&self) -> bool {
+        self.splits_unused
+    }
+
+    /// Whether unknown characters are dealt with after merging.
+    pub(crate) fn merges_unknown(&self) -> bool {
+        !matches!(self.rules, Rules::Merges(_))
+    }
+
+    /// Whether every symbol that merging leaves is a token to give out as it is.
+    pub(crate) fn symbols_are_tokens(&self) -> bool {
+        self.plain_bytes || !self.merges_unknown()
+    }
+
+    /// The bytes that a symbol stands for, in number.
+    pub(crate) fn symbol_len(&self, symbol: Symbol) -> usize {
+        match self.vocab.bytes(TokenId(symbol)) {
+            Some(bytes) => bytes.len(),
+            None => self
+                .extra
+                .iter()
+                .find(|&(_, &other)| other == symbol)
+                .map_or(0, |(unit, _)| unit.len()),
+        }
+    }
+
+    /// The token of a whole piece, where it is known that the piece encodes to that token alone.
+    #[inline]
+    pub(crate) fn whole_piece(&self, piece: &[u8], buffer: &mut Vec<u8>) -> Option<TokenId> {
+        if piece.len() > self.vocab.max_token_len() {
+            return None;
+        }
+        if self.options.ignore_merges
+            && let Some(id) = self.vocab.get(piece)
+        {
+            return Some(id);
+        }
+        let id = match &self.options.end_of_word {
+            None => self.vocab.get(piece),
+            Some(mark) => {
+                buffer.clear();
+                buffer.extend_from_slice(piece);
+                buffer.extend_from_slice(mark.mark().as_bytes());
+                self.vocab.get(buffer)
+            }
+        };
+        id.filter(|id| self.whole.get(id.0))
+    }
+
+    /// Appends the symbols of `text` before any merge; `context` says where in a word it stands.
+    #[inline]
+    pub(crate) fn initial(
+        &self,
+        text: &[u8],
+        context: Context,
+        nodes: &mut Vec<Node>,
+        buffer: &mut Vec<u8>,
+    ) {
+        if self.plain_bytes {
+            nodes.extend(text.iter().map(|&b| Node { symbol: self.units[usize::from(b)], len: 1 }));
+        } else if self.merges_unknown() {
+            self.initial_unlisted(text, nodes);
+        } else {
+            self.initial_listed(text, context, nodes, buffer);
+        }
+    }
+
+    /// Symbols for ranks and scores: user-defined tokens, then units; a unit that no token
+    /// contains is [`NO_SYMBOL`].
+    fn initial_unlisted(&self, text: &[u8], nodes: &mut Vec<Node>) {
+        let mut rest = text;
+        while !rest.is_empty() {
+            let node = match self.frozen.longest_prefix(rest) {
+                Some((id, len)) => Node { symbol: id.0, len: len as u32 },
+                None => {
+                    let unit = first_unit(self.options.alphabet, rest);
+                    let symbol = match *unit {
+                        [byte] => self.units[usize::from(byte)],
+                        _ => match self.vocab.get(unit) {
+                            Some(id) => id.0,
+                            None => self.extra.get(unit).copied().unwrap_or(NO_SYMBOL),
+                        },
+                    };
+                    Node { symbol, len: unit.len() as u32 }
+                }
+            };
+            nodes.push(node);
+            rest = &rest[node.len as usize..];
+        }
+    }
+
+    /// Symbols for a list of merges, unknown characters already replaced, exactly as Hugging Face
+    /// does it: an unknown token is held back until the next known character, so that the bytes of
+    /// a character that falls back come before the unknown token of the character before.
+    fn initial_listed(
+        &self,
+        text: &[u8],
+        context: Context,
+        nodes: &mut Vec<Node>,
+        buffer: &mut Vec<u8>,
+    ) {
+        let (prefix, mark) = self.affixes();
+        let suffix =
+            mark.filter(|_| matches!(self.options.end_of_word, Some(EndOfWord::Suffix(_))));
+        let mut unknown: Option<Node> = None;
+        let mut at = 0;
+        while at < text.len() {
+            let unit = first_unit(self.options.alphabet, &text[at..]);
+            let prefix = prefix.filter(|_| at > 0 || !context.is_first).unwrap_or(b"");
+            at += unit.len();
+            let suffix = suffix.filter(|_| at == text.len() && context.is_last).unwrap_or(b"");
+            let symbol = if prefix.is_empty() && suffix.is_empty() {
+                match *unit {
+                    [byte] => self.units[usize::from(byte)],
+                    _ => self.vocab.get(unit).map_or(NO_SYMBOL, |id| id.0),
+                }
+            } else {
+                buffer.clear();
+                buffer.extend_from_slice(prefix);
+                buffer.extend_from_slice(unit);
+                buffer.extend_from_slice(suffix);
+                self.vocab.get(buffer).map_or(NO_SYMBOL, |id| id.0)
+            };
+            let len = unit.len() as u32;
+            if symbol != NO_SYMBOL {
+                nodes.extend(unknown.take());
+                nodes.push(Node { symbol, len });
+            } else if self.options.byte_fallback
+                && [prefix, unit, suffix].concat().iter().all(|&b| self.vocab.byte(b).is_some())
+            {
+                for (bytes, len) in [(prefix, 0), (unit, 1), (suffix, 0)] {
+                    let ids = bytes.iter().filter_map(|&b| self.vocab.byte(b));
+                    nodes.extend(ids.map(|id| Node { symbol: id.0, len }));
+                }
+            } else if let Some(unk) = self.options.unk {
+                match &mut unknown {
+                    Some(run) if self.options.fuse_unk => run.len += len,
+                    _ => {
+                        nodes.extend(unknown.take());
+                        unknown = Some(Node { symbol: unk.0, len });
+                    }
+                }
+            }
+        }
+        nodes.extend(unknown);
+        if let (Some(EndOfWord::Symbol(mark)), true) = (&self.options.end_of_word, context.is_last)
+        {
+            let id = self.vocab.get(mark.as_bytes()).expect("checked when the model was built");
+            nodes.push(Node { symbol: id.0, len: 0 });
+        }
+    }
+}
+
+impl Model for Bpe {
+    fn vocab(&self) -> &Vocab {
+        &self.vocab
+    }
+
+    fn encoder(&self) -> Box<dyn Encode + '_> {
+        Box::new(self.session())
+    }
+}
+
+/// Decoding gives the bytes of the tokens without continuing prefix and end-of-word mark; spaces
+/// between words are the splitter's business and so the pipeline's.
+///
+/// decode(encode(piece)) = piece holds for pieces whose characters all have tokens or fall back
+/// to bytes, if no token ends in the mark or begins with the prefix for a reason of its own.
+impl Decode for Bpe {
+    fn decode_into(&self, ids: &[TokenId], bytes: &mut Vec<u8>) -> Result<(), DecodeError> {
+        if let Some(at) = ids.iter().position(|id| id.index() >= self.vocab.len()) {
+            return Err(DecodeError::new(ids[at], at, self.vocab.len()));
+        }
+        let (prefix, mark) = self.affixes();
+        for &id in ids {
+            let mut token = self.vocab.bytes(id).expect("checked above");
+            if self.vocab.kind(id) == Some(TokenKind::Normal) {
+                token = prefix.and_then(|prefix| token.strip_prefix(prefix)).unwrap_or(token);
+                token = mark.and_then(|mark| token.strip_suffix(mark)).unwrap_or(token);
+            }
+            bytes.extend_from_slice(token);
+        }
+        Ok(())
+    }
+}
+
+impl fmt::Debug for Bpe {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let rules = match &self.rules {
+            Rules::Merges(_) => "Merges",
+            Rules::Ranks => "Ranks",
+            Rules::Scores(_) => "Scores",
+        };
+        f.debug_struct("Bpe")
+            .field("vocab", &self.vocab)
+            .field("rules", &rules)
+            .field("options", &self.options)
+            .finish_non_exhaustive()
+    }
+}
+
+/// Where in a word a text stands; decides which affixes its characters get.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct Context {
+    pub(crate) is_first: bool,
+    pub(crate) is_last: bool,
+}
+
+impl Context {
+    pub(crate) const WHOLE: Self = Self { is_first: true, is_last: true };
+}
+
+/// A rank for each token that merging may make: the highest score first; equal scores, equal rank.
+fn ranks_of_scores(vocab: &Vocab, scores: &[f32]) -> Vec<Option<u32>> {
+    let mergeable = |kind| matches!(kind, TokenKind::Normal | TokenKind::Unused);
+    let mut order: Vec<TokenId> =
+        vocab.iter().filter(|&(_, _, kind)| mergeable(kind)).map(|(id, _, _)| id).collect();
+    let score = |id: TokenId| scores[id.index()];
+    order.sort_by(|&a, &b| {
+        score(b).partial_cmp(&score(a)).expect("scores were checked to be numbers")
+    });
+    let mut ranks = vec![None; vocab.len()];
+    let mut rank = 0;
+    for (i, &id) in order.iter().enumerate() {
+        if i > 0 && score(order[i - 1]) != score(id) {
+            rank += 1;
+        }
+        ranks[id.index()] = Some(rank);
+    }
+    ranks
+}
+
+/// The first byte or character of `text`, which is not empty.
+#[inline]
+pub(crate) fn first_unit(alphabet: Alphabet, text: &[u8]) -> &[u8] {
+    match alphabet {
+        Alphabet::Byte => &text[..1],
+        Alphabet::Char => &text[..utf8::char_len(text)],
+    }
+}
+
+/// The bytes or characters of `text`.
+pub(crate) fn units(alphabet: Alphabet, text: &[u8]) -> impl Iterator<Item = &[u8]> {
+    let mut rest = text;
+    core::iter::from_fn(move || {
+        if rest.is_empty() {
+            return None;
+        }
+        let unit = first_unit(alphabet, rest);
+        rest = &rest[unit.len()..];
+        Some(unit)
+    })
+}
+
+/// A set of token ids.
+#[derive(Clone)]
+struct Bits(Vec<u64>);
+
+impl Bits {
+    fn new(len: usize) -> Self {
+        Self(vec![0; len.div_ceil(64)])
+    }
+
+    #[inline]
+    fn get(&self, id: u32) -> bool {
+        self.0[id as usize / 64] >> (id % 64) & 1 == 1
+    }
+
+    fn set(&mut self, id: u32) {
+        self.0[id as usize / 64] |= 1 << (id % 64);
+    }
+}

@@ -1,0 +1,113 @@
+use alloc::collections::BTreeMap;
+use alloc::vec::Vec;
+use core::cmp::{Ordering, Reverse};
+
+use tokenizer_core::{PieceCounts, TokenId, TokenKind, VocabBuilder};
+
+use crate::Bpe;
+use crate::train::{BpeTrainer, Goal, Plan, Ties, TrainError};
+
+/// Trains by the definition: counts all pairs anew for every merge. `O(n m)` for n symbols and m
+/// merges. Equal to [`BpeTrainer`]'s own training.
+///
+/// # Errors
+///
+/// As the training of [`BpeTrainer`], except that counts are added up without a check.
+pub fn train(trainer: &BpeTrainer, counts: &PieceCounts) -> Result<Bpe, TrainError> {
+    let plan = Plan::new(trainer, counts)?;
+    let mut vocab = plan.vocab.clone();
+    let mut tokens: Vec<(Vec<u8>, u64)> = vocab
+        .clone()
+        .build()
+        .iter()
+        .map(|(id, bytes, _)| (bytes.to_vec(), plan.units_of(trainer, id, bytes)))
+        .collect();
+    let mut words: Vec<(Vec<u32>, u64)> = Vec::new();
+    for piece in counts.by_first_seen() {
+        let mut symbols = Vec::new();
+        plan.symbols(trainer, piece.piece, &mut Vec::new(), &mut symbols);
+        words.extend(symbols.split(|&s| s == crate::train::GAP).map(|s| (s.to_vec(), piece.count)));
+    }
+    let mut merges = Vec::new();
+    while !is_done(trainer, &vocab, merges.len()) {
+        let Some((left, right)) = best_pair(trainer, &words, &tokens) else { break };
+        let prefix = trainer.continuing_prefix.as_deref().unwrap_or("").as_bytes();
+        let tail = &tokens[right as usize].0;
+        let tail = tail.strip_prefix(prefix).unwrap_or(tail);
+        let product = [&tokens[left as usize].0[..], tail].concat();
+        let units = tokens[left as usize].1 + tokens[right as usize].1;
+        let id = match vocab.get(&product) {
+            Some(id) => id,
+            None => {
+                tokens.push((product.clone(), units));
+                vocab.push(&product, TokenKind::Normal)?
+            }
+        };
+        merges.push((TokenId(left), TokenId(right)));
+        for (word, _) in &mut words {
+            merge_pair(word, left, right, id.0);
+        }
+    }
+    Ok(plan.model(vocab.build(), merges, trainer))
+}
+
+fn is_done(trainer: &BpeTrainer, vocab: &VocabBuilder, merges: usize) -> bool {
+    match trainer.goal {
+        Goal::VocabSize(size) => vocab.len() >= size,
+        Goal::Merges(goal) => merges >= goal,
+    }
+}
+
+fn best_pair(
+    trainer: &BpeTrainer,
+    words: &[(Vec<u32>, u64)],
+    tokens: &[(Vec<u8>, u64)],
+) -> Option<(u32, u32)> {
+    // Pair to (count, order of first occurrence).
+    let mut pairs: BTreeMap<(u32, u32), (u64, usize)> = BTreeMap::new();
+    for (word, count) in words {
+        for window in word.windows(2) {
+            let first = pairs.len();
+            pairs.entry((window[0], window[1])).or_insert((0, first)).0 += count;
+        }
+    }
+    let bytes = |id: u32| &tokens[id as usize].0;
+    let units = |id: u32| tokens[id as usize].1;
+    let counts_at_all = |&(&(left, right), _): &(&(u32, u32), &(u64, usize))| {
+        let max = trainer.max_token_len.map_or(u64::MAX, |len| len as u64);
+        (units(left) == 1 && units(right) == 1) || units(left) + units(right) < max
+    };
+    let by_rule = |a: &(u32, u32), b: &(u32, u32)| -> Ordering {
+        match trainer.ties {
+            Ties::LowestIds => a.cmp(b),
+            Ties::FirstOccurrence => pairs[a].1.cmp(&pairs[b].1),
+            Ties::GreatestBytes => {
+                Reverse((bytes(a.0), bytes(a.1))).cmp(&Reverse((bytes(b.0), bytes(b.1))))
+            }
+            Ties::SentencePiece => {
+                let key = |p: &(u32, u32)| {
+                    (units(p.0) + units(p.1), [&bytes(p.0)[..], bytes(p.1)].concat(), *p)
+                };
+                key(a).cmp(&key(b))
+            }
+        }
+    };
+    pairs
+        .iter()
+        .filter(|(_, (count, _))| *count >= trainer.min_frequency)
+        .filter(counts_at_all)
+        .min_by(|(a, (a_count, _)), (b, (b_count, _))| b_count.cmp(a_count).then(by_rule(a, b)))
+        .map(|(&pair, _)| pair)
+}
+
+/// Merges a pair in one word, from left to right.
+fn merge_pair(word: &mut Vec<u32>, left: u32, right: u32, product: u32) {
+    let mut at = 0;
+    while at + 1 < word.len() {
+        if word[at] == left && word[at + 1] == right {
+            word[at] = product;
+            word.remove(at + 1);
+        }
+        at += 1;
+    }
+}

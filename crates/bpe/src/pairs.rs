@@ -1,0 +1,133 @@
+use alloc::vec;
+use alloc::vec::Vec;
+
+/// A symbol of the merge process: a token id, or beyond the vocabulary a character that tokens
+/// contain but that is no token itself.
+pub(crate) type Symbol = u32;
+
+/// The symbol that merges with nothing.
+pub(crate) const NO_SYMBOL: Symbol = Symbol::MAX;
+
+/// The answer for a pair that does not merge: its rank loses against every rank.
+pub(crate) const NO_MERGE: Merge = Merge(u64::MAX);
+
+/// What a pair becomes, and when: the rank in the high half, the product in the low half.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct Merge(u64);
+
+impl Merge {
+    #[inline]
+    pub(crate) fn new(rank: u32, product: Symbol) -> Self {
+        Self(u64::from(rank) << 32 | u64::from(product))
+    }
+
+    /// The lower, the earlier; `u32::MAX` for [`NO_MERGE`] only.
+    #[inline]
+    pub(crate) fn rank(self) -> u32 {
+        (self.0 >> 32) as u32
+    }
+
+    #[inline]
+    pub(crate) fn product(self) -> Symbol {
+        self.0 as u32
+    }
+}
+
+/// Which pairs of symbols merge: open addressing with linear probing, at most half full.
+///
+/// 16 bytes a slot, so that a probe touches one cache line and is most often one comparison.
+#[derive(Clone)]
+pub(crate) struct PairTable {
+    slots: Vec<Slot>,
+    shift: u32,
+    len: usize,
+}
+
+#[derive(Clone, Copy)]
+struct Slot {
+    key: u64,
+    merge: Merge,
+}
+
+/// The key of (NO_SYMBOL, NO_SYMBOL), which is never inserted: looking that pair up finds an empty
+/// slot and so the right answer.
+const EMPTY: Slot = Slot { key: u64::MAX, merge: NO_MERGE };
+
+impl PairTable {
+    /// A table that holds `pairs` pairs without growing.
+    pub(crate) fn with_capacity(pairs: usize) -> Self {
+        let slots = (pairs.max(2) * 2).next_power_of_two();
+        Self { slots: vec![EMPTY; slots], shift: 64 - slots.trailing_zeros(), len: 0 }
+    }
+
+    /// The merge of a pair, or [`NO_MERGE`].
+    #[inline]
+    pub(crate) fn get(&self, left: Symbol, right: Symbol) -> Merge {
+        let key = key(left, right);
+        let mut at = self.home(key);
+        loop {
+            let slot = &self.slots[at];
+            if slot.key == key || slot.key == EMPTY.key {
+                return slot.merge;
+            }
+            at = (at + 1) & (self.slots.len() - 1);
+        }
+    }
+
+    /// Sets the merge of a pair; the last one said wins.
+    pub(crate) fn insert(&mut self, left: Symbol, right: Symbol, merge: Merge) {
+        debug_assert!(left != NO_SYMBOL && right != NO_SYMBOL && merge != NO_MERGE);
+        if (self.len + 1) * 2 > self.slots.len() {
+            let mut grown = Self::with_capacity(self.slots.len());
+            for slot in self.slots.iter().filter(|slot| slot.key != EMPTY.key) {
+                grown.place(slot.key, slot.merge);
+            }
+            *self = grown;
+        }
+        self.place(key(left, right), merge);
+    }
+
+    fn place(&mut self, key: u64, merge: Merge) {
+        let mut at = self.home(key);
+        while self.slots[at].key != key {
+            if self.slots[at].key == EMPTY.key {
+                self.len += 1;
+                break;
+            }
+            at = (at + 1) & (self.slots.len() - 1);
+        }
+        self.slots[at] = Slot { key, merge };
+    }
+
+    /// Fibonacci hashing: the high bits of the product depend on every bit of the key.
+    #[inline]
+    fn home(&self, key: u64) -> usize {
+        (key.wrapping_mul(0x9E37_79B9_7F4A_7C15) >> self.shift) as usize
+    }
+}
+
+#[inline]
+fn key(left: Symbol, right: Symbol) -> u64 {
+    u64::from(left) << 32 | u64::from(right)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn finds_what_was_inserted_last_and_nothing_else() {
+        let mut table = PairTable::with_capacity(0);
+        for i in 0..5000u32 {
+            table.insert(i, i.wrapping_mul(7919) % 1000, Merge::new(i, i + 1));
+        }
+        table.insert(3, 3 * 7919 % 1000, Merge::new(9, 9));
+        for i in 0..5000u32 {
+            let expected = if i == 3 { Merge::new(9, 9) } else { Merge::new(i, i + 1) };
+            assert_eq!(table.get(i, i.wrapping_mul(7919) % 1000), expected);
+            assert_eq!(table.get(i, 1000), NO_MERGE);
+        }
+        assert_eq!(table.get(NO_SYMBOL, NO_SYMBOL), NO_MERGE);
+        assert_eq!(table.len, 5000);
+    }
+}

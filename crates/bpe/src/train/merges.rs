@@ -1,0 +1,417 @@
+//! The loop: take the best pair, merge it where it stands, keep the counts.
+
+use alloc::vec::Vec;
+use core::ops::ControlFlow;
+
+use tokenizer_core::{Observe, PieceCounts, TokenId, TokenKind, Vocab, VocabBuilder};
+
+use crate::train::arena::{Arena, BREAK};
+use crate::train::counts::PairCounts;
+use crate::train::order::{
+    Candidate, FirstOccurrence, GreatestBytes, LowestIds, Queue, SentencePiece, TieRule, Ties,
+    Tokens,
+};
+use crate::train::{BpeTrainer, Goal, MergeStep, Plan, TrainError};
+
+type Learned = (Vocab, Vec<(TokenId, TokenId)>);
+
+/// Learns the merges of a corpus.
+pub(crate) fn learn(
+    trainer: &BpeTrainer,
+    plan: Plan,
+    counts: &PieceCounts,
+    observe: &mut dyn Observe<MergeStep>,
+) -> Result<Learned, TrainError> {
+    match trainer.ties {
+        Ties::LowestIds => Learner::new(LowestIds, trainer, plan, counts)?.run(trainer, observe),
+        Ties::FirstOccurrence => {
+            Learner::new(FirstOccurrence, trainer, plan, counts)?.run(trainer, observe)
+        }
+        Ties::GreatestBytes => {
+            Learner::new(GreatestBytes, trainer, plan, counts)?.run(trainer, observe)
+        }
+        Ties::SentencePiece => {
+            Learner::new(SentencePiece, trainer, plan, counts)?.run(trainer, observe)
+        }
+    }
+}
+
+struct Learner<R> {
+    arena: Arena,
+    pairs: PairCounts,
+    /// The places of all pairs; see [`Entry`](crate::train::counts::Entry).
+    pool: Vec<u32>,
+    queue: Queue<R>,
+    tokens: Tokens,
+    vocab: VocabBuilder,
+    merges: Vec<(TokenId, TokenId)>,
+    /// The continuing prefix, which the right part of a merge loses.
+    prefix: Vec<u8>,
+    /// Pairs that occur less often are not merged; at least 1.
+    least: u64,
+    /// Pairs count if their parts are together shorter than this, or single units.
+    max_units: u64,
+    events: Vec<Event>,
+    left: Side,
+    right: Side,
+}
+
+/// One place where the pair was merged: where it begins, and its neighbours at that moment.
+struct Event {
+    at: u32,
+    before_at: u32,
+    before: u32,
+    after: u32,
+}
+
+/// What the merges of one pair mean for the symbols on one side of it: by neighbour, the weight
+/// and the number of merges next to it. One update of the table serves all of them.
+#[derive(Default)]
+struct Side {
+    sums: Vec<Sum>,
+    seen: Vec<u32>,
+}
+
+#[derive(Clone, Copy, Default)]
+struct Sum {
+    weight: u64,
+    places: u32,
+    /// Where the next place goes in the pool; [`NOT_COUNTED`] if the pair does not count.
+    at: usize,
+}
+
+const NOT_COUNTED: usize = usize::MAX;
+
+impl Side {
+    #[inline]
+    fn add(&mut self, symbol: u32, weight: u64) {
+        if symbol == BREAK {
+            return;
+        }
+        let index = symbol as usize;
+        if index >= self.sums.len() {
+            self.sums.resize(index + 1, Sum::default());
+        }
+        let sum = &mut self.sums[index];
+        if sum.places == 0 {
+            self.seen.push(symbol);
+        }
+        sum.weight += weight;
+        sum.places += 1;
+    }
+
+    fn clear(&mut self) {
+        for &symbol in &self.seen {
+            self.sums[symbol as usize] = Sum::default();
+        }
+        self.seen.clear();
+    }
+}
+
+impl<R: TieRule> Learner<R> {
+    fn new(
+        rule: R,
+        trainer: &BpeTrainer,
+        plan: Plan,
+        counts: &PieceCounts,
+    ) -> Result<Self, TrainError> {
+        let arena = Arena::new(trainer, &plan, counts)?;
+        let mut tokens = Tokens::default();
+        for (id, bytes, _) in plan.vocab.clone().build().iter() {
+            tokens.push(bytes, plan.units_of(trainer, id, bytes));
+        }
+        let (pairs, pool) = count_pairs(&arena);
+        let mut learner = Self {
+            arena,
+            pairs,
+            pool,
+            queue: Queue::new(rule, Vec::new(), &tokens),
+            tokens,
+            vocab: plan.vocab,
+            merges: Vec::new(),
+            prefix: trainer.continuing_prefix.as_deref().unwrap_or("").into(),
+            least: trainer.min_frequency.max(1),
+            max_units: trainer.max_token_len.map_or(u64::MAX, |len| len as u64),
+            events: Vec::new(),
+            left: Side::default(),
+            right: Side::default(),
+        };
+        let slots: Vec<(usize, u32, u32)> = learner.pairs.iter().collect();
+        let mut candidates: Vec<Candidate> = slots
+            .into_iter()
+            .map(|(slot, left, right)| learner.candidate(slot, left, right))
+            .collect();
+        candidates.retain(|candidate| candidate.count >= learner.least);
+        learner.queue = Queue::new(rule, candidates, &learner.tokens);
+        Ok(learner)
+    }
+
+    fn run(
+        mut self,
+        trainer: &BpeTrainer,
+        observe: &mut dyn Observe<MergeStep>,
+    ) -> Result<Learned, TrainError> {
+        let go_on = |flow| match flow {
+            ControlFlow::Continue(()) => Ok(()),
+            ControlFlow::Break(()) => Err(TrainError::stopped()),
+        };
+        let initial = self.vocab.len();
+        loop {
+            let (done, total) = match trainer.goal {
+                Goal::VocabSize(size) => (self.vocab.len() - initial, size - initial),
+                Goal::Merges(merges) => (self.merges.len(), merges),
+            };
+            if self.merges.len().is_multiple_of(64) || done >= total {
+                go_on(observe.progress("merges", done as u64, total as u64))?;
+            }
+            if done >= total {
+                break;
+            }
+            let Some(best) = self.take_best() else { break };
+            let step = self.merge(best)?;
+            go_on(observe.step(&step))?;
+        }
+        Ok((self.vocab.build(), self.merges))
+    }
+
+    /// The best pair. Counts in the queue may be out of date; they are brought up to date when
+    /// they come to the front, where only the true best stays.
+    fn take_best(&mut self) -> Option<Candidate> {
+        loop {
+            let best = self.queue.best()?;
+            let slot = self.pairs.find(best.left, best.right);
+            let now = slot.map(|slot| self.candidate(slot, best.left, best.right));
+            match now {
+                Some(now) if now == best => {
+                    self.queue.remove_best(&self.tokens);
+                    return Some(best);
+                }
+                Some(now) if now.count >= self.least => {
+                    self.queue.replace_best(now, &self.tokens);
+                }
+                _ => self.queue.remove_best(&self.tokens),
+            }
+        }
+    }
+
+    /// A pair as it stands now.
+    fn candidate(&mut self, slot: usize, left: u32, right: u32) -> Candidate {
+        let entry = self.pairs.entry_mut(slot);
+        let mut candidate = Candidate { count: entry.count, left, right, first: 0 };
+        if R::ASKS_FIRST && entry.count > 0 {
+            // Places where the pair no longer stands are dropped for good: where it comes to
+            // stand again it is put on the list again.
+            while entry.len > 0 {
+                let first = self.pool[entry.start];
+                if self.arena.pair_at(first, left, right).is_some() {
+                    candidate.first = first;
+                    break;
+                }
+                entry.start += 1;
+                entry.len -= 1;
+            }
+        }
+        candidate
+    }
+
+    fn merge(&mut self, best: Candidate) -> Result<MergeStep, TrainError> {
+        let Candidate { left, right, count, .. } = best;
+        let step = self.name(left, right, count)?;
+        let new = step.id.0;
+        self.replace(left, right, new);
+        self.recount(left, right, new);
+        Ok(step)
+    }
+
+    /// The token that a pair becomes, a new one unless its bytes are a token already.
+    fn name(&mut self, left: u32, right: u32, count: u64) -> Result<MergeStep, TrainError> {
+        let left_bytes = self.tokens.bytes(left).to_vec();
+        let right_bytes = self.tokens.bytes(right).to_vec();
+        let tail = right_bytes.strip_prefix(&self.prefix[..]).unwrap_or(&right_bytes);
+        let token = [&left_bytes, tail].concat();
+        let units = self.tokens.units(left) + self.tokens.units(right);
+        let id = match self.vocab.get(&token) {
+            Some(id) => id,
+            None => {
+                if self.vocab.len() >= BREAK as usize {
+                    return Err(TrainError::corpus_too_large(u64::from(BREAK)));
+                }
+                self.tokens.push(&token, units);
+                self.vocab.push(&token, TokenKind::Normal)?
+            }
+        };
+        self.merges.push((TokenId(left), TokenId(right)));
+        Ok(MergeStep {
+            step: self.merges.len() as u64,
+            left: TokenId(left),
+            right: TokenId(right),
+            left_bytes,
+            right_bytes,
+            token,
+            id,
+            count,
+        })
+    }
+
+    /// Merges the pair wherever it stands, from left to right, and notes the neighbours.
+    fn replace(&mut self, left: u32, right: u32, new: u32) {
+        let slot = self.pairs.find(left, right).expect("the best pair is in the table");
+        let entry = self.pairs.entry_mut(slot);
+        let places = entry.start..entry.start + entry.len as usize;
+        (entry.count, entry.len) = (0, 0);
+        self.events.clear();
+        for &at in &self.pool[places] {
+            let Some((middle, end)) = self.arena.pair_at(at, left, right) else { continue };
+            let weight = self.arena.weight(at);
+            let (before, before_at) = self.arena.before(at);
+            let after = self.arena.symbol(end);
+            self.arena.join(at, middle, end, new);
+            self.left.add(before, weight);
+            self.right.add(after, weight);
+            self.events.push(Event { at, before_at, before, after });
+        }
+    }
+
+    /// Brings the table up to date: (x, left) became (x, new), (right, y) became (new, y).
+    fn recount(&mut self, left: u32, right: u32, new: u32) {
+        let mut sides = (core::mem::take(&mut self.left), core::mem::take(&mut self.right));
+        let (lefts, rights) = (&mut sides.0, &mut sides.1);
+        self.pairs.reserve(lefts.seen.len() + rights.seen.len());
+        self.reserve_pool(2 * self.events.len());
+        // New pairs first, then old ones: a pair that came and went in one sweep (the second of
+        // `abab` takes the `a` from beside the first) never counts less than nothing.
+        self.add_new(lefts, |x| (x, new), |event| (event.before, event.before_at));
+        self.add_new(rights, |y| (new, y), |event| (event.after, event.at));
+        for &x in &lefts.seen {
+            self.take_old((x, left), (left, right), lefts.sums[x as usize].weight);
+        }
+        for &y in &rights.seen {
+            self.take_old((right, y), (left, right), rights.sums[y as usize].weight);
+        }
+        for &x in &lefts.seen {
+            self.enqueue(x, new);
+        }
+        for &y in &rights.seen {
+            self.enqueue(new, y);
+        }
+        lefts.clear();
+        rights.clear();
+        (self.left, self.right) = sides;
+    }
+
+    fn add_new(
+        &mut self,
+        side: &mut Side,
+        pair: impl Fn(u32) -> (u32, u32),
+        place: impl Fn(&Event) -> (u32, u32),
+    ) {
+        let mut known = Vec::new();
+        for &symbol in &side.seen {
+            let sum = &mut side.sums[symbol as usize];
+            let (left, right) = pair(symbol);
+            if !self.tokens.may_pair(left, right, self.max_units) {
+                sum.at = NOT_COUNTED;
+                continue;
+            }
+            let slot = self.pairs.find_or_insert(left, right);
+            let entry = self.pairs.entry_mut(slot);
+            let old = entry.start..entry.start + entry.len as usize;
+            entry.count += sum.weight;
+            entry.start = self.pool.len();
+            if !old.is_empty() {
+                // Only when a merge makes a token that another merge made before.
+                self.pool.extend_from_within(old);
+                known.push(slot);
+            }
+            entry.len += sum.places;
+            sum.at = self.pool.len();
+            self.pool.resize(self.pool.len() + sum.places as usize, 0);
+        }
+        for event in &self.events {
+            let (symbol, at) = place(event);
+            if symbol != BREAK {
+                let sum = &mut side.sums[symbol as usize];
+                if sum.at != NOT_COUNTED {
+                    self.pool[sum.at] = at;
+                    sum.at += 1;
+                }
+            }
+        }
+        for slot in known {
+            let entry = self.pairs.entry(slot);
+            self.pool[entry.start..entry.start + entry.len as usize].sort_unstable();
+        }
+    }
+
+    fn take_old(&mut self, old: (u32, u32), merged: (u32, u32), weight: u64) {
+        if old == merged {
+            return; // All of it is gone, and its count is 0 already.
+        }
+        // A pair that is too long to count is not in the table.
+        if let Some(slot) = self.pairs.find(old.0, old.1) {
+            let entry = self.pairs.entry_mut(slot);
+            debug_assert!(entry.count >= weight, "a pair loses no more than it has");
+            entry.count -= weight;
+            if entry.count == 0 {
+                entry.len = 0;
+            }
+        }
+    }
+
+    fn enqueue(&mut self, left: u32, right: u32) {
+        let Some(slot) = self.pairs.find(left, right) else { return };
+        let candidate = self.candidate(slot, left, right);
+        if candidate.count >= self.least {
+            self.queue.push(candidate, &self.tokens);
+        }
+    }
+
+    /// Makes room for new places, where that pays by moving the lists together.
+    fn reserve_pool(&mut self, more: usize) {
+        if self.pool.capacity() - self.pool.len() >= more {
+            return;
+        }
+        let slots: Vec<usize> = self.pairs.iter().map(|(slot, ..)| slot).collect();
+        let alive: usize = slots.iter().map(|&slot| self.pairs.entry(slot).len as usize).sum();
+        if alive + more > self.pool.capacity() / 2 {
+            self.pool.reserve(more);
+            return;
+        }
+        let mut pool = Vec::with_capacity(self.pool.capacity());
+        for slot in slots {
+            let entry = self.pairs.entry_mut(slot);
+            let start = pool.len();
+            pool.extend_from_slice(&self.pool[entry.start..entry.start + entry.len as usize]);
+            entry.start = start;
+        }
+        self.pool = pool;
+    }
+}
+
+/// Counts the pairs of the corpus as it is in the beginning and lists their places.
+fn count_pairs(arena: &Arena) -> (PairCounts, Vec<u32>) {
+    let mut pairs = PairCounts::with_capacity(1 << 10);
+    for (_, left, right, weight) in arena.initial_pairs() {
+        pairs.reserve(1);
+        let slot = pairs.find_or_insert(left, right);
+        let entry = pairs.entry_mut(slot);
+        entry.count += weight;
+        entry.len += 1;
+    }
+    let slots: Vec<usize> = pairs.iter().map(|(slot, ..)| slot).collect();
+    let mut total = 0;
+    for slot in slots {
+        let entry = pairs.entry_mut(slot);
+        entry.start = total;
+        total += entry.len as usize;
+        entry.len = 0;
+    }
+    let mut pool = alloc::vec![0; total];
+    for (at, left, right, _) in arena.initial_pairs() {
+        let slot = pairs.find(left, right).expect("every pair was counted");
+        let entry = pairs.entry_mut(slot);
+        pool[entry.start + entry.len as usize] = at;
+        entry.len += 1;
+    }
+    (pairs, pool)
+}

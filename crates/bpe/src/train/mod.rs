@@ -1,0 +1,193 @@
+//! The trainer.
+
+mod arena;
+mod counts;
+mod error;
+mod merges;
+mod order;
+mod plan;
+
+use alloc::string::String;
+use alloc::vec::Vec;
+use core::ops::ControlFlow;
+
+pub use error::TrainError;
+pub use order::Ties;
+pub(crate) use plan::{GAP, Plan};
+use tokenizer_core::{Observe, PieceCounts, TokenId, Train};
+
+use crate::{Alphabet, Bpe, EndOfWord};
+
+/// Trains a [`Bpe`] from piece counts: again and again the most frequent pair of neighbours
+/// becomes one token (Gage 1994; Sennrich et al. 2016).
+///
+/// A pair's count is the number of windows in which it occurs, so `aaa` counts (a, a) twice;
+/// merging goes from left to right and makes of it `aa` and `a`. Pairs never reach over the end
+/// of a piece. [`Ties`] says which of several most frequent pairs comes first. Training ends when
+/// the goal is reached or no pair occurs [`min_frequency`](Self::min_frequency) times any more;
+/// then the model is smaller than asked, and its vocabulary's length says so.
+///
+/// Nothing is rescanned: each merge touches the places where its pair occurs. For pieces of n
+/// symbols together and m merges that is `O(n log n)` steps in practice; memory is about 16 bytes
+/// a symbol and 40 a distinct pair.
+///
+/// ```
+/// use bpe::{BpeTrainer, Goal};
+/// use tokenizer_core::{Decode, Encode, Model, PieceCounts, Silent, Train};
+///
+/// let counts = PieceCounts::from_pairs([("hug", 10), ("pug", 5), ("hugs", 5)])?;
+/// let mut trainer = BpeTrainer::default();
+/// trainer.goal = Goal::Merges(2); // ug, hug
+/// let model = trainer.train(&counts, &mut Silent)?;
+/// let mut tokens = Vec::new();
+/// model.session().encode_piece(b"hugs", &mut tokens);
+/// let ids: Vec<_> = tokens.iter().map(|token| token.id).collect();
+/// assert_eq!(model.decode(&ids[..1])?, b"hug");
+/// # Ok::<(), Box<dyn std::error::Error>>(())
+/// ```
+#[derive(Clone, Debug, PartialEq)]
+#[non_exhaustive]
+pub struct BpeTrainer {
+    /// When to stop.
+    pub goal: Goal,
+    /// Pairs that occur less often are not merged. 0 is the same as 1.
+    pub min_frequency: u64,
+    /// Keeps tokens shorter than this, in bytes or characters by [`unit`](Self::unit): a pair
+    /// counts only if both parts are single units or their lengths add up to less (strictly, as
+    /// Hugging Face's `max_token_length` has it).
+    pub max_token_len: Option<usize>,
+    /// What tokens are made of before anything is merged.
+    pub unit: Alphabet,
+    /// Which of several equally frequent pairs is merged.
+    pub ties: Ties,
+    /// Tokens of kind `Control` that get the first ids, in this order. Repeats are left out.
+    pub special_tokens: Vec<String>,
+    /// The token that stands for unknown characters, of kind `Unknown`. Where it stands among the
+    /// special tokens, or else behind them.
+    pub unk_token: Option<String>,
+    /// How many ids are taken for later use: tokens `<|reserved_0|>`.. of kind `Unused`.
+    pub reserved_tokens: usize,
+    /// With units of bytes: which bytes are tokens even if the corpus lacks them.
+    pub bytes: InitialBytes,
+    /// With units of bytes: in which order they get their ids.
+    pub byte_order: ByteOrder,
+    /// With units of characters: characters that are tokens even if the corpus lacks them or a
+    /// limit would drop them.
+    pub initial_alphabet: String,
+    /// With units of characters: at most this many are tokens, the most frequent and then the
+    /// smallest; those of [`initial_alphabet`](Self::initial_alphabet) count.
+    pub alphabet_limit: Option<usize>,
+    /// With units of characters: the most frequent are tokens until they cover this share of the
+    /// text, more than 0 and up to 1.
+    pub character_coverage: f64,
+    /// The mark of the end of a word.
+    pub end_of_word: Option<EndOfWord>,
+    /// Goes in front of every character but the first of a word (`##`).
+    pub continuing_prefix: Option<String>,
+    /// With units of characters: 256 tokens of kind `Byte` express what is no token. They come
+    /// after the reserved tokens and count in the vocabulary size.
+    pub byte_fallback: bool,
+    /// Unknown characters in a row are one token; passed on to the model.
+    pub fuse_unk: bool,
+}
+
+impl Default for BpeTrainer {
+    /// 32,000 tokens from bytes, ties as Hugging Face has them, every pair that occurs.
+    fn default() -> Self {
+        Self {
+            goal: Goal::VocabSize(32_000),
+            min_frequency: 1,
+            max_token_len: None,
+            unit: Alphabet::Byte,
+            ties: Ties::LowestIds,
+            special_tokens: Vec::new(),
+            unk_token: None,
+            reserved_tokens: 0,
+            bytes: InitialBytes::All,
+            byte_order: ByteOrder::Value,
+            initial_alphabet: String::new(),
+            alphabet_limit: None,
+            character_coverage: 1.0,
+            end_of_word: None,
+            continuing_prefix: None,
+            byte_fallback: false,
+            fuse_unk: false,
+        }
+    }
+}
+
+/// When training stops.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub enum Goal {
+    /// When the vocabulary has this many tokens, all kinds counted. An error if special tokens
+    /// and alphabet alone are more.
+    VocabSize(usize),
+    /// After this many merges. Two merges can make the same token (`a bc` and `ab c`), so the
+    /// vocabulary may grow by fewer.
+    Merges(usize),
+}
+
+/// Which bytes are tokens from the start.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
+pub enum InitialBytes {
+    /// All 256: nothing is ever unknown.
+    #[default]
+    All,
+    /// Those that occur.
+    Seen,
+}
+
+/// The order of byte tokens, which decides their ids and so [`Ties::LowestIds`].
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
+pub enum ByteOrder {
+    /// 0 to 255.
+    #[default]
+    Value,
+    /// As GPT-2 numbers them: `!` to `~`, `¡` to `¬`, `®` to `ÿ` (Latin-1), then the others.
+    Gpt2,
+}
+
+/// One merge, as the observer of a training sees it.
+#[derive(Clone, Debug, PartialEq, Eq)]
+#[non_exhaustive]
+pub struct MergeStep {
+    /// The number of the merge, from 1.
+    pub step: u64,
+    /// The left part.
+    pub left: TokenId,
+    /// The right part.
+    pub right: TokenId,
+    /// The bytes of the left part, affixes included.
+    pub left_bytes: Vec<u8>,
+    /// The bytes of the right part, affixes included.
+    pub right_bytes: Vec<u8>,
+    /// The bytes of what they become.
+    pub token: Vec<u8>,
+    /// The id of what they become: the next one, or that of a token with the same bytes.
+    pub id: TokenId,
+    /// How often the pair occurred.
+    pub count: u64,
+}
+
+impl Train for BpeTrainer {
+    type Model = Bpe;
+    type Step = MergeStep;
+    type Error = TrainError;
+
+    fn train(
+        &self,
+        counts: &PieceCounts,
+        observe: &mut dyn Observe<MergeStep>,
+    ) -> Result<Bpe, TrainError> {
+        let plan = Plan::new(self, counts)?;
+        let progress = |phase, done, total, observe: &mut dyn Observe<MergeStep>| match observe
+            .progress(phase, done, total)
+        {
+            ControlFlow::Continue(()) => Ok(()),
+            ControlFlow::Break(()) => Err(TrainError::stopped()),
+        };
+        progress("pairs", 0, 1, observe)?;
+        let (vocab, merges) = merges::learn(self, plan.clone(), counts, observe)?;
+        Ok(plan.model(vocab, merges, self))
+    }
+}
