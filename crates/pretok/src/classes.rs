@@ -1,0 +1,287 @@
+//! What kind of character this is: one table lookup for ASCII, two for the rest.
+
+use crate::tables::{BLOCK, BLOCKS, INDEX_RUNS, LEGEND, SCRIPTS};
+
+/// The class of a character. Every character is in exactly one.
+///
+/// Classes are as fine as the published patterns need: general category, cut where a pattern
+/// names a character (`\r\n`, space, `'`, `/`) or a script (Han).
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct Class(u8);
+
+impl Class {
+    /// `Lu` and `Lt`.
+    pub(crate) const UPPER: Self = Self(0);
+    /// `Ll`.
+    pub(crate) const LOWER: Self = Self(1);
+    /// `Lm` and `Lo`, except Han.
+    pub(crate) const CASELESS: Self = Self(2);
+    /// `M`, except Han.
+    pub(crate) const MARK: Self = Self(3);
+    /// `N`, except Han.
+    pub(crate) const NUMBER: Self = Self(4);
+    /// U+0020.
+    pub(crate) const SPACE: Self = Self(5);
+    /// `\r` and `\n`.
+    pub(crate) const NEWLINE: Self = Self(6);
+    /// The rest of `\s`.
+    pub(crate) const WHITE: Self = Self(7);
+    /// `'`.
+    pub(crate) const APOSTROPHE: Self = Self(8);
+    /// `/`.
+    pub(crate) const SLASH: Self = Self(9);
+    /// The rest of `P` and `S`, except Han.
+    pub(crate) const SYMBOL: Self = Self(10);
+    /// Controls, format characters, private use, unassigned. Rules reach it by complements only.
+    #[cfg(test)]
+    pub(crate) const OTHER: Self = Self(11);
+    /// Han in `L`.
+    pub(crate) const HAN_LETTER: Self = Self(12);
+    /// Han in `N`.
+    pub(crate) const HAN_NUMBER: Self = Self(13);
+    /// Han in `M`.
+    pub(crate) const HAN_MARK: Self = Self(14);
+    /// Han in `P` or `S`: radicals and the like.
+    pub(crate) const HAN_SYMBOL: Self = Self(15);
+}
+
+/// A set of classes.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct Set(u16);
+
+impl Set {
+    pub(crate) const NONE: Self = Self(0);
+    /// `\p{L}`.
+    pub(crate) const LETTER: Self =
+        Self::of(&[Class::UPPER, Class::LOWER, Class::CASELESS, Class::HAN_LETTER]);
+    /// `\p{M}`.
+    pub(crate) const MARK: Self = Self::of(&[Class::MARK, Class::HAN_MARK]);
+    /// `\p{N}`.
+    pub(crate) const NUMBER: Self = Self::of(&[Class::NUMBER, Class::HAN_NUMBER]);
+    /// `\s`.
+    pub(crate) const SPACE: Self = Self::of(&[Class::SPACE, Class::NEWLINE, Class::WHITE]);
+    /// `[\p{P}\p{S}]`.
+    pub(crate) const SYMBOL: Self =
+        Self::of(&[Class::APOSTROPHE, Class::SLASH, Class::SYMBOL, Class::HAN_SYMBOL]);
+    /// `\p{Han}`.
+    pub(crate) const HAN: Self =
+        Self::of(&[Class::HAN_LETTER, Class::HAN_NUMBER, Class::HAN_MARK, Class::HAN_SYMBOL]);
+
+    pub(crate) const fn of(classes: &[Class]) -> Self {
+        let (mut bits, mut i) = (0, 0);
+        while i < classes.len() {
+            bits |= 1 << classes[i].0;
+            i += 1;
+        }
+        Self(bits)
+    }
+
+    pub(crate) const fn or(self, other: Self) -> Self {
+        Self(self.0 | other.0)
+    }
+
+    pub(crate) const fn without(self, other: Self) -> Self {
+        Self(self.0 & !other.0)
+    }
+
+    pub(crate) const fn complement(self) -> Self {
+        Self(!self.0)
+    }
+
+    #[inline(always)]
+    pub(crate) const fn has(self, class: Class) -> bool {
+        self.0 >> class.0 & 1 != 0
+    }
+}
+
+/// Whether `c` is in `\w`.
+#[inline]
+pub(crate) fn is_word(c: char) -> bool {
+    value(u32::from(c)) & 0x10 != 0
+}
+
+/// Whether `c` is punctuation to Hugging Face tokenizers: the ASCII symbols and the `P` of
+/// Unicode 8.0.
+#[inline]
+pub(crate) fn is_punctuation(c: char) -> bool {
+    value(u32::from(c)) & 0x20 != 0
+}
+
+/// Whether `c` is numeric to Hugging Face tokenizers: `N` of Unicode 17.0.
+#[inline]
+pub(crate) fn is_numeric(c: char) -> bool {
+    value(u32::from(c)) & 0x40 != 0
+}
+
+/// Whether `c` is in `\s`.
+#[inline]
+pub(crate) fn is_space(c: char) -> bool {
+    Set::SPACE.has(class(c))
+}
+
+/// The class of `c`.
+#[inline]
+pub(crate) fn class(c: char) -> Class {
+    Class(value(u32::from(c)) & 15)
+}
+
+/// The script of `c`, as a number; 0 is none. `O(log n)` in the number of script runs.
+pub(crate) fn script(c: char) -> u8 {
+    let after = SCRIPTS.partition_point(|&(start, _)| start <= u32::from(c));
+    // The first run starts at 0, so at least one run starts at or before `c`.
+    SCRIPTS[after - 1].1
+}
+
+/// The class of the character at `at`, and its length in bytes. `bytes` is UTF-8 and `at` a
+/// character boundary before its end.
+#[inline(always)]
+pub(crate) fn class_at(bytes: &[u8], at: usize) -> (Class, usize) {
+    let byte = bytes[at];
+    if byte < 0x80 { (Class(ASCII[usize::from(byte)]), 1) } else { wide_class_at(bytes, at) }
+}
+
+/// As [`class_at`] for a character of two or more bytes.
+#[inline]
+pub(crate) fn wide_class_at(bytes: &[u8], at: usize) -> (Class, usize) {
+    let lead = u32::from(bytes[at]);
+    let tail = |i: usize| u32::from(bytes[at + i] & 0x3F);
+    let (c, len) = if lead < 0xE0 {
+        ((lead & 0x1F) << 6 | tail(1), 2)
+    } else if lead < 0xF0 {
+        ((lead & 0x0F) << 12 | tail(1) << 6 | tail(2), 3)
+    } else {
+        ((lead & 0x07) << 18 | tail(1) << 12 | tail(2) << 6 | tail(3), 4)
+    };
+    (Class(value(c) & 15), len)
+}
+
+/// Class in the low four bits, flags above.
+#[inline(always)]
+fn value(c: u32) -> u8 {
+    let block = usize::from(INDEX[c as usize / BLOCK]);
+    VALUES[block * BLOCK + c as usize % BLOCK]
+}
+
+static ASCII: [u8; 128] = {
+    let mut classes = [0; 128];
+    let mut i = 0;
+    while i < 128 {
+        classes[i] = VALUES[INDEX[i / BLOCK] as usize * BLOCK + i % BLOCK] & 15;
+        i += 1;
+    }
+    classes
+};
+
+static INDEX: [u8; 0x11_0000 / BLOCK] = {
+    let mut index = [0; 0x11_0000 / BLOCK];
+    let (mut at, mut run) = (0, 0);
+    while run < INDEX_RUNS.len() {
+        let (count, block) = INDEX_RUNS[run];
+        let mut i = 0;
+        while i < count {
+            index[at] = block;
+            at += 1;
+            i += 1;
+        }
+        run += 1;
+    }
+    assert!(at == index.len(), "the runs cover every code point");
+    index
+};
+
+static VALUES: [u8; BLOCKS.len() * BLOCK] = {
+    let mut meaning = [0; 256];
+    let mut i = 0;
+    while i < LEGEND.len() {
+        meaning[LEGEND[i].0 as usize] = LEGEND[i].1;
+        i += 1;
+    }
+    let mut values = [0; BLOCKS.len() * BLOCK];
+    let mut i = 0;
+    while i < values.len() {
+        values[i] = meaning[BLOCKS[i / BLOCK][i % BLOCK] as usize];
+        i += 1;
+    }
+    values
+};
+
+#[cfg(test)]
+#[allow(dead_code, reason = "its main is not called here")]
+#[path = "../examples/gen_tables.rs"]
+mod gen_tables;
+
+#[cfg(test)]
+mod tests {
+    use alloc::string::String;
+    use alloc::vec;
+
+    use super::*;
+
+    #[test]
+    fn tables_are_what_the_generator_writes() {
+        let current = include_str!("tables.rs");
+        assert!(
+            current == gen_tables::generate(),
+            "run `cargo run -p pretok --example gen_tables > crates/pretok/src/tables.rs`"
+        );
+    }
+
+    /// For every code point: `holds` is membership in the class `pattern`.
+    fn check(pattern: &str, holds: impl Fn(char) -> bool) {
+        let mut members = vec![false; 0x11_0000];
+        for c in gen_tables::code_points(pattern) {
+            members[c] = true;
+        }
+        for c in '\0'..=char::MAX {
+            assert_eq!(holds(c), members[c as usize], "U+{:04X} and {pattern}", u32::from(c));
+        }
+    }
+
+    #[test]
+    fn classes_agree_with_the_properties_at_every_code_point() {
+        let in_set = |set: Set| move |c| set.has(class(c));
+        let in_class = |one: Class| move |c| class(c) == one;
+        check(r"\p{L}", in_set(Set::LETTER));
+        check(r"\p{M}", in_set(Set::MARK));
+        check(r"\p{N}", in_set(Set::NUMBER));
+        check(r"\s", in_set(Set::SPACE));
+        check(r"\s", is_space);
+        check(r"[\p{P}\p{S}]", in_set(Set::SYMBOL));
+        check(r"\p{Han}", in_set(Set::HAN));
+        check(r"[\p{Lu}\p{Lt}]", in_class(Class::UPPER));
+        check(r"\p{Ll}", in_class(Class::LOWER));
+        check(
+            r"[\p{Lm}\p{Lo}]",
+            in_set(Set::LETTER.without(Set::of(&[Class::UPPER, Class::LOWER]))),
+        );
+        check(r"[\r\n]", in_class(Class::NEWLINE));
+        check(r"[^\s\p{L}\p{M}\p{N}\p{P}\p{S}]", in_class(Class::OTHER));
+        check(r"\w", is_word);
+    }
+
+    #[test]
+    fn classes_of_bytes_are_the_classes_of_their_characters() {
+        let mut text = String::new();
+        for c in '\0'..=char::MAX {
+            text.clear();
+            text.push(c);
+            text.push('a');
+            assert_eq!(class_at(text.as_bytes(), 0), (class(c), c.len_utf8()), "{c:?}");
+        }
+    }
+
+    #[test]
+    fn scripts_are_those_of_unicode_9() {
+        assert_eq!(script('a'), script('\u{E9}'));
+        assert_ne!(script('a'), script('я'));
+        assert_eq!(script('京'), script('い'));
+        assert_eq!(script('京'), script('グ'));
+        assert_eq!(script('京'), script('ー'));
+        assert_eq!(script('0'), script('$'));
+        assert_eq!(script(' '), 0);
+        assert_eq!(script('\u{E000}'), 0);
+        // Georgian Mtavruli came with Unicode 11.
+        assert_eq!(script('\u{1C90}'), 0);
+        assert_eq!(script('\u{10FFFF}'), 0);
+    }
+}

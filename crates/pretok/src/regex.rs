@@ -1,0 +1,415 @@
+//! Splitting by any regular expression.
+
+use alloc::borrow::ToOwned;
+use alloc::boxed::Box;
+use alloc::string::{String, ToString};
+use alloc::vec::Vec;
+use core::error::Error;
+use core::fmt;
+
+use regex_automata::{Input, meta};
+use tokenizer_core::{Span, Split};
+
+use crate::syntax::{Alternative, alternatives};
+use crate::{Pattern, Scanner, recognise};
+
+/// Splits by a regular expression: every match is a piece, and so is what lies between matches.
+/// (tiktoken drops what lies between; so does a [`PatternSplit`](crate::PatternSplit) with
+/// [`Behavior::Removed`](crate::Behavior::Removed) and `invert`.)
+///
+/// Matches are leftmost-first, as Perl and the `regex` crate have them. The pattern may use
+/// look-around, possessive quantifiers, atomic groups and backreferences. The fastest engine that
+/// is proven to give the same matches is chosen from the pattern ([`engine`](Self::engine));
+/// which one never changes the result. Character classes are those of Unicode 16.0.
+///
+/// ```
+/// use pretok::{Engine, RegexSplitter};
+/// use tokenizer_core::Split;
+///
+/// let splitter = RegexSplitter::new(r"\p{L}+|\p{N}{1,2}+|\s+(?!\S)|\s")?;
+/// assert_eq!(splitter.engine(), Engine::Automaton);
+/// let text = "ab1234 \n!";
+/// let pieces: Vec<_> = splitter.split(text).iter().map(|s| &text[s.range()]).collect();
+/// assert_eq!(pieces, ["ab", "12", "34", " ", "\n", "!"]);
+/// # Ok::<(), pretok::RegexError>(())
+/// ```
+#[derive(Clone)]
+pub struct RegexSplitter {
+    pattern: String,
+    options: RegexOptions,
+    machine: Machine,
+}
+
+/// How a pattern is read and matched.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[non_exhaustive]
+pub struct RegexOptions {
+    /// Whose syntax the pattern is written in.
+    pub dialect: Dialect,
+    /// The engine that must be used, where it can; `None` chooses the fastest.
+    pub engine: Option<Engine>,
+    /// How many times the backtracking engine may give back during the search for one match.
+    pub backtrack_limit: usize,
+}
+
+impl Default for RegexOptions {
+    /// Rust syntax, the fastest engine, and the limit that Oniguruma has, 10 million.
+    fn default() -> Self {
+        Self { dialect: Dialect::Rust, engine: None, backtrack_limit: 10_000_000 }
+    }
+}
+
+impl RegexOptions {
+    /// The defaults, for patterns of a `tokenizer.json`.
+    #[must_use]
+    pub fn oniguruma() -> Self {
+        Self { dialect: Dialect::Oniguruma, ..Self::default() }
+    }
+}
+
+/// Whose syntax a pattern is written in.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
+pub enum Dialect {
+    /// That of the `regex` and `fancy-regex` crates, which tiktoken uses.
+    #[default]
+    Rust,
+    /// That of Oniguruma with Ruby syntax, which Hugging Face tokenizers use. It differs in what
+    /// some patterns mean: `^` and `$` are the ends of lines, and `+` behind `{1,3}` repeats the
+    /// group instead of making it possessive.
+    Oniguruma,
+}
+
+/// What finds the matches, from the fastest to the slowest.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+#[non_exhaustive]
+pub enum Engine {
+    /// A hand-written [`Scanner`], for patterns of the published families. Linear.
+    Scanner,
+    /// The automata of `regex-automata`, for patterns without look-around except for `\s+(?!\S)`
+    /// and its like. Linear in the text for each match.
+    Automaton,
+    /// The backtracking of `fancy-regex`, for everything else. Exponential at worst, so it has a
+    /// limit.
+    Backtracking,
+}
+
+impl fmt::Display for Engine {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(match self {
+            Self::Scanner => "scanner",
+            Self::Automaton => "automaton",
+            Self::Backtracking => "backtracking",
+        })
+    }
+}
+
+#[derive(Clone)]
+enum Machine {
+    Scanner(Scanner),
+    Automaton(Automaton),
+    Backtracking(Box<fancy_regex::Regex>),
+}
+
+impl RegexSplitter {
+    /// Compiles `pattern` with the default options.
+    ///
+    /// # Errors
+    ///
+    /// If the pattern is not well formed, or too large to compile.
+    pub fn new(pattern: &str) -> Result<Self, RegexError> {
+        Self::with_options(pattern, RegexOptions::default())
+    }
+
+    /// Compiles `pattern`.
+    ///
+    /// # Errors
+    ///
+    /// If the pattern is not well formed, too large to compile, or the required engine is not
+    /// proven to match it.
+    pub fn with_options(pattern: &str, options: RegexOptions) -> Result<Self, RegexError> {
+        let machine = Machine::new(pattern, options)?;
+        Ok(Self { pattern: pattern.to_owned(), options, machine })
+    }
+
+    /// The pattern.
+    #[must_use]
+    pub fn pattern(&self) -> &str {
+        &self.pattern
+    }
+
+    /// The engine that finds the matches.
+    #[must_use]
+    pub fn engine(&self) -> Engine {
+        match self.machine {
+            Machine::Scanner(_) => Engine::Scanner,
+            Machine::Automaton(_) => Engine::Automaton,
+            Machine::Backtracking(_) => Engine::Backtracking,
+        }
+    }
+
+    /// The scanner, if that is the engine.
+    #[must_use]
+    pub fn scanner(&self) -> Option<&Scanner> {
+        match &self.machine {
+            Machine::Scanner(scanner) => Some(scanner),
+            _ => None,
+        }
+    }
+
+    /// The scanner that cuts as `pattern` does, if the pattern is of the published families.
+    ///
+    /// It is recognised by its parts, not by its name: possessive or not, contractions in any
+    /// spelling, any group size.
+    #[must_use]
+    pub fn recognise(pattern: &str, dialect: Dialect) -> Option<Scanner> {
+        // The published strings mean the same in both dialects, except for possessive intervals.
+        if let Some(rules) = Pattern::from_stages(&[pattern]).and_then(Pattern::rules)
+            && (dialect == Dialect::Rust || !pattern.contains("}+") && !pattern.contains('$'))
+        {
+            return Some(Scanner::new(rules));
+        }
+        recognise::rules(&alternatives(pattern, dialect)?).map(Scanner::new)
+    }
+
+    /// Calls `found` with the matches in order.
+    ///
+    /// # Errors
+    ///
+    /// If the backtracking engine passes its limit. `found` has had all matches in front of that
+    /// place.
+    pub fn for_each_match(
+        &self,
+        text: &str,
+        mut found: impl FnMut(Span),
+    ) -> Result<(), MatchError> {
+        match &self.machine {
+            Machine::Scanner(scanner) => scanner.for_each_span(text, found),
+            Machine::Automaton(automaton) => {
+                each_match(text, found, |at| Ok(automaton.find(text, at)))?;
+            }
+            Machine::Backtracking(regex) => each_match(text, &mut found, |at| {
+                let limit = self.options.backtrack_limit;
+                match regex.find_from_pos(text, at) {
+                    Ok(found) => Ok(found.map(|found| Span::new(found.start(), found.end()))),
+                    Err(_) => Err(MatchError { at, limit }),
+                }
+            })?,
+        }
+        Ok(())
+    }
+
+    /// Appends the spans of the pieces, as [`Split::split_into`] does.
+    ///
+    /// # Errors
+    ///
+    /// If the backtracking engine passes its limit. What is left of the text from there is one
+    /// piece then, so that the pieces tile the text all the same.
+    pub fn try_split_into(&self, text: &str, spans: &mut Vec<Span>) -> Result<(), MatchError> {
+        let mut at = 0;
+        let result = self.for_each_match(text, |found| {
+            for span in [Span::new(at, found.start), found] {
+                if !span.is_empty() {
+                    spans.push(span);
+                }
+            }
+            at = found.end;
+        });
+        if at < text.len() {
+            spans.push(Span::new(at, text.len()));
+        }
+        result
+    }
+}
+
+impl Split for RegexSplitter {
+    /// If the backtracking engine passes its limit, what is left of the text is one piece;
+    /// [`RegexSplitter::try_split_into`] says so.
+    fn split_into(&self, text: &str, spans: &mut Vec<Span>) {
+        if let Machine::Scanner(scanner) = &self.machine {
+            return scanner.split_into(text, spans);
+        }
+        // The pieces tile the text in any case, which is what this method promises.
+        let _ = self.try_split_into(text, spans);
+    }
+}
+
+impl fmt::Debug for RegexSplitter {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("RegexSplitter")
+            .field("pattern", &self.pattern)
+            .field("dialect", &self.options.dialect)
+            .field("engine", &self.engine())
+            .finish_non_exhaustive()
+    }
+}
+
+impl Machine {
+    fn new(pattern: &str, options: RegexOptions) -> Result<Self, RegexError> {
+        let wants = |engine| options.engine.is_none_or(|wanted| wanted == engine);
+        if wants(Engine::Scanner)
+            && let Some(scanner) = RegexSplitter::recognise(pattern, options.dialect)
+        {
+            return Ok(Self::Scanner(scanner));
+        }
+        // Compiled in any case: it says what is wrong with a pattern, in the pattern's own terms.
+        let slow = fancy_regex::RegexBuilder::new(pattern)
+            .oniguruma_mode(options.dialect == Dialect::Oniguruma)
+            .multi_line(options.dialect == Dialect::Oniguruma)
+            .backtrack_limit(options.backtrack_limit)
+            .build()
+            .map_err(|source| RegexError::new(pattern, Kind::Pattern(Box::new(source))))?;
+        if wants(Engine::Automaton)
+            && let Some(automaton) = Automaton::new(pattern, options.dialect)
+        {
+            return Ok(Self::Automaton(automaton));
+        }
+        match options.engine {
+            None | Some(Engine::Backtracking) => Ok(Self::Backtracking(Box::new(slow))),
+            Some(engine) => Err(RegexError::new(pattern, Kind::Engine(engine))),
+        }
+    }
+}
+
+/// The alternatives of a pattern as an ordered set of automaton patterns, some of which match one
+/// character more than they should.
+#[derive(Clone)]
+struct Automaton {
+    regex: meta::Regex,
+    /// For each pattern: whether its last character is to be given back.
+    gives_back: Vec<bool>,
+}
+
+impl Automaton {
+    fn new(pattern: &str, dialect: Dialect) -> Option<Self> {
+        let mut regexes = Vec::new();
+        let mut gives_back = Vec::new();
+        for alternative in alternatives(pattern, dialect)? {
+            match alternative {
+                Alternative::Plain(expr) => {
+                    regexes.push(Alternative::regex(&expr));
+                    gives_back.push(false);
+                }
+                Alternative::RunButLast(class) => {
+                    let class = class_regex(&class);
+                    regexes.push(alloc::format!(r"{class}+\z"));
+                    regexes.push(alloc::format!("{class}+{class}"));
+                    gives_back.extend([false, true]);
+                }
+            }
+        }
+        let regex = meta::Regex::new_many(&regexes).ok()?;
+        Some(Self { regex, gives_back })
+    }
+
+    fn find(&self, text: &str, at: usize) -> Option<Span> {
+        let found = self.regex.search(&Input::new(text).span(at..text.len()))?;
+        let mut span = Span::new(found.start(), found.end());
+        if self.gives_back[found.pattern().as_usize()]
+            && let Some(last) = text[span.range()].chars().next_back()
+        {
+            span.end -= last.len_utf8();
+        }
+        Some(span)
+    }
+}
+
+/// A class as a regular expression.
+fn class_regex(class: &regex_syntax::hir::ClassUnicode) -> String {
+    regex_syntax::hir::Hir::class(regex_syntax::hir::Class::Unicode(class.clone())).to_string()
+}
+
+/// Calls `found` with the matches that `find` finds from left to right. An empty match right
+/// behind a match does not count, as in Perl and in Oniguruma's `scan`.
+fn each_match(
+    text: &str,
+    mut found: impl FnMut(Span),
+    mut find: impl FnMut(usize) -> Result<Option<Span>, MatchError>,
+) -> Result<(), MatchError> {
+    let (mut at, mut last_end) = (0, None);
+    while at <= text.len()
+        && let Some(span) = find(at)?
+    {
+        if span.is_empty() && last_end == Some(span.end) {
+            // One character on; at the end of the text, past it.
+            at = span.end + text[span.end..].chars().next().map_or(1, char::len_utf8);
+            continue;
+        }
+        found(span);
+        at = span.end;
+        last_end = Some(span.end);
+    }
+    Ok(())
+}
+
+/// Why a pattern cannot be used.
+#[derive(Debug, Clone)]
+pub struct RegexError {
+    pattern: String,
+    kind: Kind,
+}
+
+#[derive(Debug, Clone)]
+enum Kind {
+    Pattern(Box<fancy_regex::Error>),
+    Engine(Engine),
+}
+
+impl RegexError {
+    fn new(pattern: &str, kind: Kind) -> Self {
+        Self { pattern: pattern.to_owned(), kind }
+    }
+
+    /// The pattern.
+    #[must_use]
+    pub fn pattern(&self) -> &str {
+        &self.pattern
+    }
+}
+
+impl fmt::Display for RegexError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let pattern = &self.pattern;
+        match self.kind {
+            Kind::Pattern(_) => write!(f, "the pattern `{pattern}` cannot be compiled"),
+            Kind::Engine(engine) => {
+                write!(f, "the {engine} engine is not proven to match the pattern `{pattern}`")
+            }
+        }
+    }
+}
+
+impl Error for RegexError {
+    fn source(&self) -> Option<&(dyn Error + 'static)> {
+        match &self.kind {
+            Kind::Pattern(source) => Some(source.as_ref()),
+            Kind::Engine(_) => None,
+        }
+    }
+}
+
+/// The backtracking engine gave up.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct MatchError {
+    at: usize,
+    limit: usize,
+}
+
+impl MatchError {
+    /// Where the search began that was given up: a byte offset in the text.
+    #[must_use]
+    pub fn at(&self) -> usize {
+        self.at
+    }
+}
+
+impl fmt::Display for MatchError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let Self { at, limit } = self;
+        write!(
+            f,
+            "the search from byte {at} takes more than {limit} steps back or a million places to remember"
+        )
+    }
+}
+
+impl Error for MatchError {}
