@@ -111,7 +111,7 @@ pub(crate) fn check(chromium: &Path) -> Result<(), String> {
     let browser = Browser { chromium, profile: folder.join("profile") };
     let mut problems = Vec::new();
 
-    let seen = browser.open(&report, Scheme::Light, 1280, 900, "--dump-dom".into())?;
+    let seen = browser.open(&report, &LOOKS[0], None)?;
     problems.extend(content(&seen.page));
     problems.extend(network(&html));
     problems.extend(console(&seen.log));
@@ -120,14 +120,12 @@ pub(crate) fn check(chromium: &Path) -> Result<(), String> {
         // A frame has any width that it is given, and this page can measure the one inside.
         let frame = folder.join(format!("{}.html", look.name));
         write(&frame, &framed(look))?;
-        let seen =
-            browser.open(&frame, look.scheme, look.width, look.height, "--dump-dom".into())?;
+        let picture = folder.join(format!("{}.png", look.name));
+        // The picture of an earlier look proves nothing; that there is none is fine.
+        let _ = fs::remove_file(&picture);
+        let seen = browser.open(&frame, look, Some(&picture))?;
         let complaints = console(&seen.log).into_iter().chain(measured(&seen.page, look));
         problems.extend(complaints.map(|problem| format!("{}: {problem}", look.name)));
-        let picture = folder.join(format!("{}.png", look.name));
-        let mut screenshot = OsString::from("--screenshot=");
-        screenshot.push(&picture);
-        browser.open(&frame, look.scheme, look.width, look.height, screenshot)?;
         match fs::metadata(&picture) {
             Ok(file) if file.len() > 10_000 => {}
             Ok(file) => problems.push(format!("{}: a picture of {} bytes", look.name, file.len())),
@@ -153,27 +151,26 @@ struct Browser<'a> {
 
 /// What a look at a page gave.
 struct Seen {
-    /// The page after its scripts have run, if it was asked for.
+    /// The page after its scripts have run.
     page: String,
     /// What the browser printed, the console's messages among it.
     log: String,
 }
 
 impl Browser<'_> {
-    fn open(
-        &self,
-        file: &Path,
-        scheme: Scheme,
-        width: u32,
-        height: u32,
-        action: OsString,
-    ) -> Result<Seen, String> {
+    /// Opens a file, and draws it into a picture if one is wanted.
+    fn open(&self, file: &Path, look: &Look, picture: Option<&Path>) -> Result<Seen, String> {
         let (out, log) = (self.profile.with_extension("out"), self.profile.with_extension("log"));
         let create = |path: &Path| {
             fs::File::create(path).map_err(|error| format!("{}: {error}", path.display()))
         };
         let mut profile = OsString::from("--user-data-dir=");
         profile.push(&self.profile);
+        let screenshot = picture.map(|picture| {
+            let mut option = OsString::from("--screenshot=");
+            option.push(picture);
+            option
+        });
         let mut command = Command::new(self.chromium);
         command
             .args(["--headless", "--disable-gpu", "--hide-scrollbars", "--no-first-run"])
@@ -181,10 +178,13 @@ impl Browser<'_> {
             .args(["--no-sandbox", "--allow-file-access-from-files"])
             .args(["--proxy-server=127.0.0.1:9", "--virtual-time-budget=5000"])
             .args(["--enable-logging=stderr", "--disable-dev-shm-usage"])
-            .arg(format!("--window-size={width},{height}"))
+            .arg(format!("--window-size={},{}", look.width, look.height))
             .arg(profile)
-            .args((scheme == Scheme::Dark).then_some("--blink-settings=preferredColorScheme=0"))
-            .arg(action)
+            .args(
+                (look.scheme == Scheme::Dark).then_some("--blink-settings=preferredColorScheme=0"),
+            )
+            .args(screenshot)
+            .arg("--dump-dom")
             .arg(file)
             .stdin(Stdio::null())
             .stdout(create(&out)?)
