@@ -24,6 +24,7 @@
 //!   explain a choice.
 //! - [`Session`]: the encoder, one forward pass over a double array.
 //! - [`naive`]: the encoder as the papers describe it, slow and short: the specification.
+//! - [`UnigramTrainer`] (feature `train`): seed pieces from a suffix array, EM, pruning by loss.
 //!
 //! # Papers
 //!
@@ -49,7 +50,7 @@
 //!
 //! - `std` (default): threads for the trainer. Changes no result; without it the crate is `no_std`
 //!   with `alloc`.
-//! - `train` (default): the trainer.
+//! - `train` (default): [`UnigramTrainer`].
 
 #![no_std]
 
@@ -68,8 +69,13 @@ mod sample;
 mod trie;
 mod viterbi;
 
+#[cfg(feature = "train")]
+mod train;
+
 pub use error::BuildError;
 pub use explain::{Edge, Explanation};
 pub use model::{Compat, MAX_SCORE, Segmentation, Unigram, UnigramOptions};
 
+#[cfg(feature = "train")]
+pub use train::{Report, Round, SpecialToken, TrainError, UnigramTrainer, VocabLimit};
 pub use viterbi::Session;

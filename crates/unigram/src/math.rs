@@ -87,7 +87,7 @@ pub(crate) fn ln(x: f64) -> f64 {
 ///
 /// The recurrence ψ(x) = ψ(x + 1) - 1/x up to x >= 10, then the asymptotic series
 /// (Abramowitz & Stegun 6.3.18), whose first term left out is 8e-16 there.
-#[cfg(test)]
+#[cfg(any(feature = "train", test))]
 pub(crate) fn digamma(x: f64) -> f64 {
     let mut x = x;
     let mut shifted = 0.0;
