@@ -111,6 +111,8 @@ pub(super) struct Package {
     /// Under the workspace's folder, with forward slashes.
     manifest: String,
     has_library: bool,
+    /// The root files of its programs, under the workspace's folder.
+    pub(super) programs: Vec<String>,
     dependencies: Vec<Dependency>,
 }
 
@@ -135,26 +137,33 @@ pub(super) fn packages(metadata: &Json) -> Result<Vec<Package>, String> {
     let root = metadata.get("workspace_root").str().ok_or("cargo metadata has no root")?;
     let package = |json: &Json| {
         let text = |key: &str| json.get(key).str().unwrap_or_default().to_owned();
-        let manifest = text("manifest_path").replace('\\', "/");
+        let below_root = |path: &str| {
+            let path = path.replace('\\', "/");
+            let below = path.strip_prefix(&root.replace('\\', "/"));
+            below.map_or(path.as_str(), |path| path.trim_start_matches('/')).to_owned()
+        };
         let dependency = |json: &Json| Dependency {
             name: json.get("name").str().unwrap_or_default().to_owned(),
             kind: if json.get("kind").str() == Some("dev") { Kind::Dev } else { Kind::Normal },
             ours: json.get("path").str().is_some(),
         };
         let targets = json.get("targets").items();
+        let is = |target: &Json, kind: &str| {
+            target.get("kind").items().iter().any(|found| found.str() == Some(kind))
+        };
         Package {
             name: text("name"),
             description: text("description"),
             license: text("license"),
             edition: text("edition"),
             rust_version: text("rust_version"),
-            manifest: manifest
-                .strip_prefix(&root.replace('\\', "/"))
-                .map_or(manifest.as_str(), |path| path.trim_start_matches('/'))
-                .to_owned(),
-            has_library: targets.iter().any(|target| {
-                target.get("kind").items().iter().any(|kind| kind.str() == Some("lib"))
-            }),
+            manifest: below_root(&text("manifest_path")),
+            has_library: targets.iter().any(|target| is(target, "lib")),
+            programs: targets
+                .iter()
+                .filter(|target| is(target, "bin"))
+                .filter_map(|target| target.get("src_path").str().map(below_root))
+                .collect(),
             dependencies: json.get("dependencies").items().iter().map(dependency).collect(),
         }
     };
@@ -373,6 +382,7 @@ mod tests {
                 rust_version: "1.89".to_owned(),
                 manifest: format!("crates/{}/Cargo.toml", name.trim()),
                 has_library: true,
+                programs: Vec::new(),
                 dependencies: dependencies.split_whitespace().map(dependency).collect(),
             }
         };
@@ -495,7 +505,8 @@ mod tests {
         let metadata = Json::parse(
             r#"{"workspace_root": "/folder", "packages": [{"name": "bpe", "description": null,
                 "license": "MIT", "edition": "2024", "rust_version": "1.89",
-                "manifest_path": "/folder/crates/bpe/Cargo.toml", "targets": [{"kind": ["lib"]}],
+                "manifest_path": "/folder/crates/bpe/Cargo.toml", "targets": [{"kind": ["lib"]},
+                    {"kind": ["bin"], "src_path": "/folder/crates/bpe/src/a.rs"}],
                 "dependencies": [{"name": "tokenizer-core", "kind": null, "path": "/folder/a"},
                     {"name": "proptest", "kind": "dev"}, {"name": "cc", "kind": "build"}]}]}"#,
         )
@@ -503,6 +514,7 @@ mod tests {
         let packages = packages(&metadata).unwrap();
         assert_eq!(packages[0].manifest, "crates/bpe/Cargo.toml");
         assert!(packages[0].has_library && packages[0].description.is_empty());
+        assert_eq!(packages[0].programs, ["crates/bpe/src/a.rs"]);
         let kinds: Vec<_> = packages[0].dependencies.iter().map(|d| (d.kind, d.ours)).collect();
         assert_eq!(kinds, [(Kind::Normal, true), (Kind::Dev, false), (Kind::Normal, false)]);
         assert!(super::packages(&Json::Null).is_err());

@@ -88,7 +88,10 @@ pub(crate) fn check() -> Result<(), String> {
         problems.extend(files::blanks(&source.path, text));
         problems.extend(files::machine_paths(&source.path, text));
         if source.path.ends_with(".rs") {
-            problems.extend(code::check(&source.path, text));
+            let is_program = packages.iter().any(|package| package.programs.contains(&source.path));
+            let place =
+                if is_program { code::Place::Program } else { code::Place::of(&source.path) };
+            problems.extend(code::check(&source.path, text, place));
         }
         if source.path.ends_with(".md") {
             problems.extend(docs::links(&source.path, text, &sources));
