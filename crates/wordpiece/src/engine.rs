@@ -1,18 +1,24 @@
-//! The merge loop: exact counts by place, and a heap of upper bounds.
+//! The merge loop: exact counts by place, and a heap of heaps.
 //!
 //! BPE's lazy heap rests on counts that only fall, so that a stale key is too high and is noticed
 //! when it comes up. PMI scores also *rise*, whenever the count of a part falls, and a stale key
-//! that is too low would never come up. So the keys here are not scores but upper bounds: each
-//! symbol has a *floor*, at most its count, and a pair's key divides by the floors. Only when a
-//! count falls below its floor the floor is lowered and the pairs of the symbol get new keys; with
-//! a floor some percent below the count that happens a logarithmic number of times.
+//! that is too low would never come up: keys must be renewed, and a frequent symbol is in
+//! thousands of pairs.
 //!
-//! The best pair is found by taking pairs off the heap, evaluating them exactly, until the next
-//! upper bound is not above the best exact value. Ties are in the order too: see [`Candidate`].
+//! So every pair belongs to a *group*, that of its more frequent part. A group orders its pairs by
+//! count / count of the other part, which the frequent part's count does not touch; that count
+//! divides the group's best alone, in the heap of groups. When `##s` loses an occurrence, one key
+//! is renewed. For the less frequent part a symbol renews the pairs that it has with more frequent
+//! ones, which are few: frequent symbols are few.
 //!
-//! Where counts are low or a symbol has few pairs the floor is the count itself. That is what
-//! keeps the many exact ties among rare pairs from being evaluated again for each merge: the key
-//! of such a pair is its exact place in the order, so the first one up is the best.
+//! Keys may be too high (a pair lost occurrences since), never too low, so the first key up that
+//! is current is the best. Ties are in the order too (see [`Candidate`]): it does not matter how
+//! many pairs share a score.
+//!
+//! Tried and lost, 2026-11: one heap of upper bounds, with reference counts some percent below
+//! the counts, so that renewals are logarithmic. Stems that only occur before `##s` all have the
+//! score 1 / count(`##s`), and all of them were evaluated again for each merge: 14.8 s instead of
+//! 1.6 s on 10 MB of English at 32,000 tokens. On top of the groups such slack gains nothing.
 
 use alloc::collections::BinaryHeap;
 use alloc::vec::Vec;
@@ -27,8 +33,6 @@ use crate::score::Candidate;
 use crate::trainer::{Criterion, Merge, Report, TrainError, WordPieceTrainer};
 
 const NONE: u32 = u32::MAX;
-/// Symbols in at most this many pairs get no slack: renewing so few keys is cheaper.
-const FEW_PAIRS: usize = 16;
 /// The observer hears of progress once in this many merges.
 const PROGRESS_INTERVAL: u64 = 64;
 
@@ -39,13 +43,15 @@ pub(crate) struct Engine<'t> {
     weights: Vec<u64>,
     symbols: Vec<Symbol>,
     pairs: Vec<Pair>,
-    pair_index: HashMap<(u32, u32), u32>,
-    heap: BinaryHeap<Entry>,
+    /// By [`joined`].
+    pair_index: HashMap<u64, u32>,
+    /// The best of each group.
+    heap: BinaryHeap<GroupEntry>,
     /// Pairs whose count rose in this merge.
     risen: Vec<u32>,
+    /// Groups whose best may have changed.
+    changed: Vec<u32>,
     merges: u64,
-    /// Scratch of `best`.
-    held: Vec<Entry>,
 }
 
 /// A place in the text: a symbol and its neighbours. A merge keeps the left place and frees the
@@ -60,17 +66,32 @@ struct Slot {
 #[derive(Default)]
 struct Symbol {
     count: u64,
-    /// At most `count`; what keys are made of.
-    floor: u64,
-    /// The pairs in which the symbol is left or right, some of them gone.
+    /// The pairs that belong to the group of their other part, some of them gone.
     pairs: Vec<u32>,
+    group: Group,
+}
+
+/// The pairs that belong to a symbol.
+#[derive(Default)]
+struct Group {
+    heap: BinaryHeap<Entry>,
+    /// When the heap is longer than this, its void entries are removed.
+    limit: usize,
+    /// What the heap of groups was told.
+    told: Option<Candidate>,
+    /// Older entries of the heap of groups are void.
+    version: u32,
+    changed: bool,
 }
 
 struct Pair {
     left: u32,
     right: u32,
+    /// The part whose group the pair belongs to, and the other part.
+    owner: u32,
+    other: u32,
     count: u64,
-    /// The version of its key; older entries of the heap are void.
+    /// The version of its key; older entries of the group's heap are void.
     version: u32,
     /// The merge in which the count last rose.
     risen_in: u64,
@@ -79,17 +100,25 @@ struct Pair {
     places: Vec<u32>,
 }
 
-/// An upper bound of a pair's place in the order of candidates.
+/// A pair in its group: its place, the owner's count left out, or a better one.
 #[derive(Clone, Copy, PartialEq, Eq)]
 struct Entry {
-    bound: Candidate,
+    key: Candidate,
     pair: u32,
+    version: u32,
+}
+
+/// A group: the place of its best pair, or a better one.
+#[derive(Clone, Copy, PartialEq, Eq)]
+struct GroupEntry {
+    key: Candidate,
+    group: u32,
     version: u32,
 }
 
 impl Ord for Entry {
     fn cmp(&self, other: &Self) -> Ordering {
-        self.bound.cmp(&other.bound).then_with(|| self.version.cmp(&other.version))
+        self.key.cmp(&other.key).then_with(|| self.version.cmp(&other.version))
     }
 }
 
@@ -97,6 +126,23 @@ impl PartialOrd for Entry {
     fn partial_cmp(&self, other: &Self) -> Option<Ordering> {
         Some(self.cmp(other))
     }
+}
+
+impl Ord for GroupEntry {
+    fn cmp(&self, other: &Self) -> Ordering {
+        self.key.cmp(&other.key).then_with(|| self.version.cmp(&other.version))
+    }
+}
+
+impl PartialOrd for GroupEntry {
+    fn partial_cmp(&self, other: &Self) -> Option<Ordering> {
+        Some(self.cmp(other))
+    }
+}
+
+/// Both ids in one word, which is hashed in one step.
+fn joined(left: u32, right: u32) -> u64 {
+    u64::from(left) << 32 | u64::from(right)
 }
 
 impl<'t> Engine<'t> {
@@ -111,15 +157,21 @@ impl<'t> Engine<'t> {
             pair_index: HashMap::new(),
             heap: BinaryHeap::new(),
             risen: Vec::new(),
+            changed: Vec::new(),
             merges: 0,
-            held: Vec::new(),
         };
         let mut start = 0;
+        for run in &corpus.runs {
+            for &symbol in &corpus.symbols[start..run.end] {
+                engine.symbols[symbol as usize].count += run.weight;
+            }
+            start = run.end;
+        }
+        start = 0;
         for (run, &crate::alphabet::Run { end, weight }) in (0u32..).zip(&corpus.runs) {
             engine.weights.push(weight);
             for at in start..end {
                 let symbol = corpus.symbols[at];
-                engine.symbols[symbol as usize].count += weight;
                 engine.slots.push(Slot {
                     symbol,
                     previous: if at == start { NONE } else { at as u32 - 1 },
@@ -131,9 +183,6 @@ impl<'t> Engine<'t> {
                 }
             }
             start = end;
-        }
-        for symbol in 0..engine.symbols.len() {
-            engine.set_floor(symbol as u32);
         }
         engine
     }
@@ -199,33 +248,72 @@ impl<'t> Engine<'t> {
         }
     }
 
-    /// Takes the best pair off the heap, exactly.
+    /// Takes the best pair off the heaps.
     fn best(&mut self) -> Option<u32> {
-        let mut best: Option<(Candidate, usize)> = None;
-        while let Some(&top) = self.heap.peek() {
-            if best.is_some_and(|(best, _)| top.bound <= best) {
-                break;
-            }
-            self.heap.pop();
-            let pair = &self.pairs[top.pair as usize];
-            if pair.version != top.version || pair.barred || pair.count < self.min_count() {
+        while let Some(top) = self.heap.pop() {
+            let group = &mut self.symbols[top.group as usize].group;
+            if group.version != top.version {
                 continue;
             }
-            let bound = self.candidate(pair, |symbol| symbol.floor);
-            if bound != top.bound {
-                // The count fell, or a floor rose: the pair comes up again where it belongs.
-                self.heap.push(Entry { bound, ..top });
-                continue;
+            group.told = None;
+            let entry = group.heap.pop().expect("a group in the heap has a pair");
+            let is_live = self.is_live(&entry);
+            let key = self.key(&self.pairs[entry.pair as usize]);
+            if is_live && key != entry.key {
+                // The pair lost occurrences: it comes up again where it belongs.
+                self.symbols[top.group as usize].group.heap.push(Entry { key, ..entry });
             }
-            let exact = self.candidate(pair, |symbol| symbol.count);
-            if best.is_none_or(|(best, _)| exact > best) {
-                best = Some((exact, self.held.len()));
+            self.tell(top.group);
+            if is_live && key == entry.key {
+                return Some(entry.pair);
             }
-            self.held.push(top);
         }
-        let winner = best.map(|(_, at)| self.held.swap_remove(at).pair);
-        self.heap.extend(self.held.drain(..));
-        winner
+        None
+    }
+
+    /// Whether the entry is the pair's newest and the pair can be merged.
+    fn is_live(&self, entry: &Entry) -> bool {
+        let pair = &self.pairs[entry.pair as usize];
+        pair.version == entry.version && !pair.barred && pair.count >= self.min_count()
+    }
+
+    /// Notes that the best of a group may have changed.
+    fn change(&mut self, symbol: u32) {
+        let group = &mut self.symbols[symbol as usize].group;
+        if !group.changed {
+            group.changed = true;
+            self.changed.push(symbol);
+        }
+    }
+
+    fn tell_changed(&mut self) {
+        for symbol in core::mem::take(&mut self.changed) {
+            self.symbols[symbol as usize].group.changed = false;
+            self.tell(symbol);
+        }
+    }
+
+    /// Tells the heap of groups what the best of a group is now.
+    fn tell(&mut self, symbol: u32) {
+        let Symbol { count, group, .. } = &mut self.symbols[symbol as usize];
+        let Some(top) = group.heap.peek() else {
+            return;
+        };
+        let denominator = match self.trainer.criterion {
+            Criterion::Frequency => 1,
+            Criterion::Pmi => top.key.denominator * u128::from(*count),
+        };
+        let key = Candidate { denominator, ..top.key };
+        if group.told != Some(key) {
+            group.told = Some(key);
+            group.version += 1;
+            let version = group.version;
+            self.heap.push(GroupEntry { key, group: symbol, version });
+            if self.heap.len() > 4 * self.symbols.len() + 1024 {
+                let Self { heap, symbols, .. } = self;
+                heap.retain(|entry| symbols[entry.group as usize].group.version == entry.version);
+            }
+        }
     }
 
     /// Replaces every occurrence of the pair by the symbol `id`, left to right.
@@ -265,14 +353,11 @@ impl<'t> Engine<'t> {
         self.symbols[right as usize].count -= moved;
         self.symbols[id as usize].count += moved;
         if self.trainer.criterion == Criterion::Pmi {
-            if self.symbols[id as usize].floor == 0 {
-                self.set_floor(id);
-            }
-            for part in [left, right] {
-                let symbol = &self.symbols[part as usize];
-                if symbol.count < symbol.floor {
-                    self.renew(part);
-                }
+            self.renew(left);
+            self.renew(right);
+            if self.symbols[id as usize].count > moved {
+                // An older token of this spelling; of a new one all pairs have risen.
+                self.renew(id);
             }
         }
         self.push_risen();
@@ -280,25 +365,31 @@ impl<'t> Engine<'t> {
 
     /// Counts `weight` more of a pair at `place`.
     fn raise(&mut self, left: u32, right: u32, weight: u64, place: u32) {
-        let at = *self.pair_index.entry((left, right)).or_insert_with(|| {
+        let at = *self.pair_index.entry(joined(left, right)).or_insert_with(|| {
             let at = u32::try_from(self.pairs.len()).expect("2^32 pairs do not fit any memory");
             let too_long = self
                 .trainer
                 .max_token_len
                 .is_some_and(|max| self.tokens.joint_len(left, right) > max as u64);
+            let is_left = self.symbols[left as usize].count > self.symbols[right as usize].count;
+            let (owner, other) = match self.trainer.criterion {
+                // One group for all: there is nothing to divide by.
+                Criterion::Frequency => (0, 0),
+                Criterion::Pmi if is_left => (left, right),
+                Criterion::Pmi => (right, left),
+            };
             self.pairs.push(Pair {
                 left,
                 right,
+                owner,
+                other,
                 count: 0,
                 version: 0,
                 risen_in: u64::MAX,
                 barred: too_long,
                 places: Vec::new(),
             });
-            self.symbols[left as usize].pairs.push(at);
-            if left != right {
-                self.symbols[right as usize].pairs.push(at);
-            }
+            self.symbols[other as usize].pairs.push(at);
             at
         });
         let pair = &mut self.pairs[at as usize];
@@ -315,7 +406,7 @@ impl<'t> Engine<'t> {
 
     /// Counts `weight` less of a pair.
     fn lower(&mut self, left: u32, right: u32, weight: u64) {
-        let at = self.pair_index[&(left, right)];
+        let at = self.pair_index[&joined(left, right)];
         let pair = &mut self.pairs[at as usize];
         pair.count -= weight;
         if pair.count == 0 {
@@ -327,6 +418,7 @@ impl<'t> Engine<'t> {
         for at in core::mem::take(&mut self.risen) {
             self.push(at);
         }
+        self.tell_changed();
     }
 
     /// Gives a pair a new key.
@@ -336,41 +428,34 @@ impl<'t> Engine<'t> {
         }
         let pair = &mut self.pairs[at as usize];
         pair.version += 1;
-        let version = pair.version;
-        let bound = self.candidate(&self.pairs[at as usize], |symbol| symbol.floor);
-        self.heap.push(Entry { bound, pair: at, version });
-    }
-
-    /// Lowers the floor of a symbol and gives its pairs new keys.
-    fn renew(&mut self, symbol: u32) {
-        let mut list = core::mem::take(&mut self.symbols[symbol as usize].pairs);
-        list.retain(|&at| self.pairs[at as usize].count > 0);
-        self.symbols[symbol as usize].pairs = list;
-        self.set_floor(symbol);
-        for i in 0..self.symbols[symbol as usize].pairs.len() {
-            self.push(self.symbols[symbol as usize].pairs[i]);
+        let (owner, version) = (pair.owner, pair.version);
+        let key = self.key(&self.pairs[at as usize]);
+        let mut heap = core::mem::take(&mut self.symbols[owner as usize].group.heap);
+        heap.push(Entry { key, pair: at, version });
+        if heap.len() > self.symbols[owner as usize].group.limit {
+            heap.retain(|entry| self.is_live(entry));
+            self.symbols[owner as usize].group.limit = 2 * heap.len() + 16;
         }
+        self.symbols[owner as usize].group.heap = heap;
+        self.change(owner);
     }
 
-    fn set_floor(&mut self, symbol: u32) {
-        let symbol = &mut self.symbols[symbol as usize];
-        symbol.floor = if symbol.pairs.len() <= FEW_PAIRS {
-            symbol.count
-        } else {
-            let percent = 100 + u128::from(self.trainer.slack_percent);
-            // Not above the count, so it fits.
-            (u128::from(symbol.count) * 100).div_ceil(percent) as u64
-        };
+    /// Renews the keys that a symbol's count is part of.
+    fn renew(&mut self, symbol: u32) {
+        let mut pairs = core::mem::take(&mut self.symbols[symbol as usize].pairs);
+        pairs.retain(|&at| self.pairs[at as usize].count > 0);
+        for &at in &pairs {
+            self.push(at);
+        }
+        self.symbols[symbol as usize].pairs = pairs;
+        self.change(symbol);
     }
 
-    fn candidate(&self, pair: &Pair, measure: impl Fn(&Symbol) -> u64) -> Candidate {
+    /// The pair's place in its group: the owner's count is left out.
+    fn key(&self, pair: &Pair) -> Candidate {
         let denominator = match self.trainer.criterion {
             Criterion::Frequency => 1,
-            Criterion::Pmi => {
-                let [left, right] = [pair.left, pair.right]
-                    .map(|symbol| u128::from(measure(&self.symbols[symbol as usize])));
-                left * right
-            }
+            Criterion::Pmi => u128::from(self.symbols[pair.other as usize].count),
         };
         Candidate { denominator, count: pair.count, left: pair.left, right: pair.right }
     }

@@ -1,6 +1,7 @@
 use alloc::string::String;
 use alloc::vec::Vec;
 use core::fmt;
+use core::ops::ControlFlow;
 
 use tokenizer_core::{Observe, PieceCounts, TokenId, Train, VocabError};
 
@@ -25,10 +26,10 @@ use crate::{BuildError, Options, Unit, WordPiece};
 /// Where two different merges spell the same token it keeps its first id, and both count for it.
 /// A merge that would spell a special token is never made.
 ///
-/// The cost is that of a BPE trainer, times a small factor: every merge touches only the places
-/// where its pair occurs (also inside one enormous word), and pairs are kept in a heap whose keys
-/// are upper bounds (docs/algorithms/wordpiece.md). Memory is 16 bytes for each character of
-/// the distinct words, and 4 bytes for each place of a pair.
+/// The cost is that of a BPE trainer: every merge touches only the places where its pair occurs
+/// (also inside one enormous word), and pairs are kept in heaps, grouped so that few keys change
+/// when a count does (docs/algorithms/wordpiece.md). Memory is 16 bytes for each character of the
+/// distinct words, and 4 bytes for each place of a pair.
 ///
 /// The struct may gain fields: begin with [`new`](Self::new) and set what differs.
 #[derive(Clone, Debug, PartialEq)]
@@ -63,10 +64,6 @@ pub struct WordPieceTrainer {
     pub coverage: f64,
     /// Characters that are in the alphabet in both forms, whether they occur or not.
     pub initial_alphabet: Vec<Vec<u8>>,
-    /// How far, in percent, the count of a symbol may fall before the keys of its pairs are
-    /// renewed. Any value trains the same model; this trades renewals against evaluations.
-    /// Default 5.
-    pub slack_percent: u32,
 }
 
 impl WordPieceTrainer {
@@ -84,7 +81,6 @@ impl WordPieceTrainer {
             alphabet_limit: None,
             coverage: 1.0,
             initial_alphabet: Vec::new(),
-            slack_percent: 5,
         }
     }
 
@@ -107,6 +103,64 @@ impl WordPieceTrainer {
         let model = WordPiece::new(tokens.into_vocab(), self.options.clone())
             .map_err(|error| TrainError::new(Kind::Build(error)))?;
         Ok((model, report))
+    }
+
+    /// This trainer with the highest [`min_frequency`](Self::min_frequency), to within 2 %, at which
+    /// the vocabulary still fills; 1 if it fills at none.
+    ///
+    /// Under [`Criterion::Pmi`] this is usually close to the best setting for the size: lower, and
+    /// the vocabulary is full of rare pairs before the frequent ones had their turn; higher, and
+    /// tokens are left unused. A vocabulary of another size wants another value.
+    ///
+    /// Costs about ten trainings. `observe` hears of their progress as phase `fit`, of no steps.
+    ///
+    /// # Errors
+    ///
+    /// As [`train_reporting`](Self::train_reporting).
+    pub fn fitted(
+        &self,
+        counts: &PieceCounts,
+        observe: &mut dyn Observe<Merge>,
+    ) -> Result<Self, TrainError> {
+        let mut observe = Fit { observe, last_count: 0 };
+        let mut fills = |trainer: &Self| -> Result<(bool, u64), TrainError> {
+            let (tokens, corpus) = alphabet::prepare(trainer, counts, &mut observe)?;
+            let mut report = Report::default();
+            Engine::new(trainer, tokens, corpus).run(&mut observe, &mut report)?;
+            Ok((!report.ran_dry, observe.last_count))
+        };
+        let at = |min_frequency| Self { min_frequency, ..self.clone() };
+        // By frequency the frequent pairs come first, so the count where it ends is a good guess.
+        let (_, guess) = fills(&Self { criterion: Criterion::Frequency, ..at(1) })?;
+        let step = |value: u64| value.div_ceil(8).max(1);
+        // From the guess in growing strides to a value that fills and one above that does not.
+        let (mut low, mut high) = (guess.max(1), guess.max(1));
+        if fills(&at(low))?.0 {
+            loop {
+                high = low.saturating_add(step(low));
+                if !fills(&at(high))?.0 {
+                    break;
+                }
+                low = high;
+            }
+        } else {
+            while low > 1 {
+                high = low;
+                low -= step(low).min(low - 1);
+                if fills(&at(low))?.0 {
+                    break;
+                }
+            }
+        }
+        while high - low > (low / 50).max(1) {
+            let middle = low + (high - low) / 2;
+            if fills(&at(middle))?.0 {
+                low = middle;
+            } else {
+                high = middle;
+            }
+        }
+        Ok(at(low))
     }
 
     /// Whether a piece is too long to be trained on.
@@ -156,6 +210,23 @@ impl Train for WordPieceTrainer {
         observe: &mut dyn Observe<Merge>,
     ) -> Result<WordPiece, TrainError> {
         self.train_reporting(counts, observe).map(|(model, _)| model)
+    }
+}
+
+/// Tells of the progress of a search, and notes where each training ends.
+struct Fit<'o> {
+    observe: &'o mut dyn Observe<Merge>,
+    last_count: u64,
+}
+
+impl Observe<Merge> for Fit<'_> {
+    fn step(&mut self, merge: &Merge) -> ControlFlow<()> {
+        self.last_count = merge.count;
+        ControlFlow::Continue(())
+    }
+
+    fn progress(&mut self, _: &'static str, done: u64, total: u64) -> ControlFlow<()> {
+        self.observe.progress("fit", done, total)
     }
 }
 
