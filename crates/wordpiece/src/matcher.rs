@@ -219,22 +219,24 @@ impl Builder {
 
     /// Takes slots for children with these labels; returns their base.
     fn place(&mut self, labels: &[u8]) -> Result<u32, TooLarge> {
-        for (block, taken) in &mut self.open {
-            let is_free =
-                |taken: &[u64; 4], slot: u8| taken[usize::from(slot / 64)] >> (slot % 64) & 1 == 0;
-            let Some(low) = (0..=255u8)
-                .filter(|&slot| is_free(taken, slot))
-                .map(|slot| slot ^ labels[0])
-                .find(|low| labels.iter().all(|label| is_free(taken, low ^ label)))
-            else {
+        let mut full = None;
+        let mut found = None;
+        for (at, (block, taken)) in self.open.iter_mut().enumerate() {
+            let Some(low) = find_place(taken, labels) else {
                 continue;
             };
             for label in labels {
                 let slot = low ^ label;
                 taken[usize::from(slot / 64)] |= 1 << (slot % 64);
             }
-            let base = *block * BLOCK as u32 + u32::from(low);
-            self.open.retain(|(_, taken)| taken.iter().any(|&word| word != u64::MAX));
+            full = taken.iter().all(|&word| word == u64::MAX).then_some(at);
+            found = Some(*block * BLOCK as u32 + u32::from(low));
+            break;
+        }
+        if let Some(at) = full {
+            self.open.remove(at);
+        }
+        if let Some(base) = found {
             return Ok(base);
         }
         let nodes = &mut self.matcher.nodes;
@@ -251,6 +253,23 @@ impl Builder {
         self.open.push((block, [0; BLOCK / 64]));
         self.place(labels)
     }
+}
+
+/// The first base in a block at which the slots of all labels are free.
+fn find_place(taken: &[u64; BLOCK / 64], labels: &[u8]) -> Option<u8> {
+    let is_free = |slot: u8| taken[usize::from(slot / 64)] >> (slot % 64) & 1 == 0;
+    let (&first, rest) = labels.split_first()?;
+    for (word, &bits) in (0u8..).zip(taken) {
+        let mut free = !bits;
+        while free != 0 {
+            let low = (word * 64 + free.trailing_zeros() as u8) ^ first;
+            if rest.iter().all(|label| is_free(low ^ label)) {
+                return Some(low);
+            }
+            free &= free - 1;
+        }
+    }
+    None
 }
 
 #[cfg(test)]
