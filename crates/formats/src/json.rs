@@ -152,6 +152,7 @@ impl<'a> Reader<'a> {
     }
 
     /// The first byte of the next value or punctuation.
+    #[inline]
     pub(crate) fn peek(&mut self) -> Result<u8> {
         self.space();
         match self.text.as_bytes().get(self.at) {

@@ -98,7 +98,7 @@ fn parse_line(line: &[u8], token: &mut Vec<u8>) -> Result<u32, (ErrorKind, Strin
 
 pub(crate) fn fault_kind(error: &IdMapError) -> ErrorKind {
     match error.fault {
-        Fault::IdLimit { .. } => ErrorKind::Limit,
+        Fault::IdLimit { .. } | Fault::ByteLimit => ErrorKind::Limit,
         Fault::RepeatedToken { .. } | Fault::RepeatedId { .. } => ErrorKind::Duplicate,
     }
 }

@@ -11,8 +11,9 @@ use super::parts::{
     Template, TemplatePiece, TemplateSequence, TemplateToken, Truncation, TruncationStrategy,
 };
 use crate::error::quoted;
-use crate::id_map::{Fault, IdMapError, MAX_ID};
+use crate::id_map::MAX_ID;
 use crate::json::{JsonError, Reader, Result};
+use crate::tiktoken::fault_kind;
 use crate::{ErrorKind, IdMap, Strings};
 
 pub(super) fn document(r: &mut Reader<'_>) -> Result<TokenizerJson> {
@@ -594,11 +595,7 @@ fn bpe(r: &mut Reader<'_>) -> Result<Bpe> {
     r.object(|r, key| match &**key {
         "dropout" => r.field(&mut dropout, |r| r.optional(self::dropout)),
         "unk_token" => r.field(&mut unk_token, |r| r.optional(string)),
-        "continuing_subword_prefix" => {
-            // Merges that were read before cannot stand: their products depend on it.
-            merges = None;
-            r.field(&mut prefix, |r| r.optional(string))
-        }
+        "continuing_subword_prefix" => r.field(&mut prefix, |r| r.optional(string)),
         "end_of_word_suffix" => r.field(&mut suffix, |r| r.optional(string)),
         "fuse_unk" => r.field(&mut fuse_unk, |r| r.optional(Reader::bool)),
         "byte_fallback" => r.field(&mut byte_fallback, |r| r.optional(Reader::bool)),
@@ -607,13 +604,13 @@ fn bpe(r: &mut Reader<'_>) -> Result<Bpe> {
         "merges" => {
             let mark = r.mark();
             r.field(&mut merges_at, |_| Ok(mark))?;
-            match &vocab {
-                None => ignore(r),
-                Some(vocab) => {
-                    let prefix = prefix.as_ref().and_then(Option::as_deref).unwrap_or("");
-                    merges = Some(self::merges(r, vocab, prefix)?);
+            match (&vocab, &prefix) {
+                (Some(vocab), Some(prefix)) => {
+                    merges = Some(self::merges(r, vocab, prefix.as_deref().unwrap_or(""))?);
                     Ok(())
                 }
+                // What merges depend on comes behind them, or not at all: read them at the end.
+                _ => ignore(r),
             }
         }
         _ => ignore(r),
@@ -684,13 +681,6 @@ pub(crate) fn token_map(r: &mut Reader<'_>) -> Result<IdMap<str>> {
     Ok(map)
 }
 
-fn fault_kind(error: &IdMapError) -> ErrorKind {
-    match error.fault {
-        Fault::IdLimit { .. } => ErrorKind::Limit,
-        Fault::RepeatedToken { .. } | Fault::RepeatedId { .. } => ErrorKind::Duplicate,
-    }
-}
-
 /// Merges, as strings `"a b"` or as pairs `["a", "b"]`.
 fn merges(r: &mut Reader<'_>, vocab: &IdMap<str>, prefix: &str) -> Result<Vec<Merge>> {
     let mut resolver = MergeResolver::new(vocab, prefix);
@@ -724,11 +714,13 @@ pub(crate) struct MergeResolver<'v> {
     vocab: &'v IdMap<str>,
     prefix: &'v str,
     product: String,
+    /// The id of the last product.
+    last: u32,
 }
 
 impl<'v> MergeResolver<'v> {
     pub(crate) fn new(vocab: &'v IdMap<str>, prefix: &'v str) -> Self {
-        Self { vocab, prefix, product: String::new() }
+        Self { vocab, prefix, product: String::new(), last: 0 }
     }
 
     /// The merge of a line `left right`.
@@ -773,8 +765,16 @@ impl<'v> MergeResolver<'v> {
         self.product.clear();
         self.product.push_str(left);
         self.product.push_str(rest);
-        match self.vocab.get(&self.product) {
-            Some(product) => Ok(Merge { left: left_id, right: right_id, product }),
+        // Merges mostly come in the order of their products: try the last and the next id first,
+        // which are at hand, where the hash table would be a cache miss.
+        let near = [self.last, self.last.saturating_add(1)]
+            .into_iter()
+            .find(|&id| self.vocab.token(id) == Some(&self.product));
+        match near.or_else(|| self.vocab.get(&self.product)) {
+            Some(product) => {
+                self.last = product;
+                Ok(Merge { left: left_id, right: right_id, product })
+            }
             None => Err(known("merged", &self.product).expect_err("it was just looked up")),
         }
     }
