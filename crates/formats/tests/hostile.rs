@@ -2,6 +2,8 @@
 //! thousands of times. Whatever comes out must be a document or an error, never a panic, and a
 //! document must survive writing and reading.
 
+#![allow(clippy::unwrap_used, reason = "the helpers of tests may unwrap as tests may")]
+
 use formats::counts;
 use formats::gpt2::Gpt2;
 use formats::sentencepiece::SentencePieceModel;

@@ -3,6 +3,8 @@
 //! What the reference libraries do with the bad files was tried with tiktoken 0.14.0 and
 //! sentencepiece 0.2.3.
 
+#![allow(clippy::unwrap_used, reason = "the helpers of tests may unwrap as tests may")]
+
 use formats::counts::{self, CountReader, CountWriter, Merge, Positions};
 use formats::gpt2::Gpt2;
 use formats::sentencepiece::{

@@ -3,6 +3,8 @@
 //! What tokenizers 0.23.3 does with each file of `ACCEPTED` and `REFUSED` was tried with its Python
 //! package; where we differ the case says so.
 
+#![allow(clippy::unwrap_used, reason = "the helpers of tests may unwrap as tests may")]
+
 use formats::tokenizer_json::*;
 use formats::{ErrorKind, IdMap, Layout, Strings};
 use proptest::collection::{btree_map, vec};
