@@ -79,8 +79,8 @@ pub enum Compat {
     /// scores 10 less than the worst normal token. Byte fallback needs all 256 bytes.
     #[default]
     SentencePiece,
-    /// SentencePiece 0.2.1 and before: a sum is compared as a 64-bit float and kept as a 32-bit
-    /// one, is never moved back, and a user-defined token of n bytes scores n times the best score
+    /// SentencePiece 0.2.1 and before: a sum is compared as a 64-bit float (but for that of an
+    /// unknown character) and kept as a 32-bit one, is never moved back, and a user-defined token of n bytes scores n times the best score
     /// of a normal token, at least 0 times, less 0.1.
     SentencePiece021,
     /// Hugging Face tokenizers 0.23. All arithmetic is 64-bit. Every token matches its text,

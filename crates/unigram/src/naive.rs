@@ -58,7 +58,7 @@ fn best_path(model: &Unigram, piece: &[u8]) -> Vec<Part> {
         }
         let char_end = start + utf8::char_len(&piece[start..]);
         let mut relax = |end: usize, id: Option<TokenId>, score: f64| {
-            let candidate = add(model, here, score);
+            let candidate = add(model, here, score, id);
             if best[end].as_ref().is_none_or(|best| candidate > best.score) {
                 let score = store(model, candidate);
                 best[end] = Some(Best { score, last: Part { span: start..end, id } });
@@ -88,9 +88,10 @@ fn best_path(model: &Unigram, piece: &[u8]) -> Vec<Part> {
 }
 
 /// The sum of a path's score and a token's, before it is compared.
-fn add(model: &Unigram, path: f64, token: f64) -> f64 {
+fn add(model: &Unigram, path: f64, token: f64, id: Option<TokenId>) -> f64 {
     match model.options().compat {
         Compat::SentencePiece => f64::from(path as f32 + token as f32),
+        Compat::SentencePiece021 if id.is_none() => f64::from(path as f32 + token as f32),
         Compat::SentencePiece021 | Compat::HuggingFace => path + token,
     }
 }

@@ -125,8 +125,7 @@ fn forward<A: Arithmetic>(
         // Tokens that begin here end behind here: their nodes, the first of which ends one byte on.
         let (here, ahead) = nodes[start..].split_at_mut(1);
         let sum = here[0].sum;
-        let mut relax = |len: usize, id: u32, score: A::Edge| {
-            let candidate = A::add(sum, score);
+        let mut relax = |len: usize, id: u32, candidate: A::Candidate| {
             let node = &mut ahead[len - 1];
             if A::beats(candidate, node.sum) {
                 *node = Node { sum: A::store(candidate), id };
@@ -134,11 +133,12 @@ fn forward<A: Arithmetic>(
         };
         let mut has_char = false;
         trie.prefixes(rest, |len, id| {
-            relax(len, id, by_id[id as usize]);
+            relax(len, id, A::add(sum, by_id[id as usize]));
             has_char |= len == char_len;
         });
         if !has_char {
-            relax(char_len, UNKNOWN + char_len as u32, scores.unknown);
+            let candidate = A::add_unknown(sum, scores.unknown);
+            relax(char_len, UNKNOWN + char_len as u32, candidate);
         }
         start += char_len;
     }
@@ -310,6 +310,11 @@ trait Arithmetic {
     const ZERO: Self::Sum;
     const UNREACHED: Self::Sum;
     fn add(sum: Self::Sum, edge: Self::Edge) -> Self::Candidate;
+    /// The same for the score of an unknown character.
+    #[inline]
+    fn add_unknown(sum: Self::Sum, edge: Self::Edge) -> Self::Candidate {
+        Self::add(sum, edge)
+    }
     /// Strictly greater: the path that came first, which begins earlier, wins a tie.
     fn beats(candidate: Self::Candidate, sum: Self::Sum) -> bool;
     fn store(candidate: Self::Candidate) -> Self::Sum;
@@ -373,6 +378,11 @@ impl Arithmetic for SentencePiece021 {
     #[inline]
     fn add(sum: f32, edge: f64) -> f64 {
         edge + f64::from(sum)
+    }
+
+    #[inline]
+    fn add_unknown(sum: f32, edge: f64) -> f64 {
+        f64::from(edge as f32 + sum)
     }
 
     #[inline]

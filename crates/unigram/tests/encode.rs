@@ -216,6 +216,28 @@ fn sums_are_32_bit_in_sentencepiece_mode_and_64_bit_in_hugging_face_mode() {
 }
 
 #[test]
+fn sums_with_unknown_characters_are_32_bit_in_0_2_1_too() {
+    // Expected ids from sentencepiece 0.2.1, scores as its model file had them.
+    let tokens: &[(&[u8], TokenKind, f64)] = &[
+        (b"<unk>", TokenKind::Unknown, 0.0),
+        (b"aa", TokenKind::Normal, f64::from(f32::from_bits(0xC13B_4DFA))),
+        (b"b", TokenKind::UserDefined, 0.0),
+        (b"ab", TokenKind::Normal, f64::from(-4.6f32)),
+        (b"bab", TokenKind::UserDefined, 0.0),
+        (b"bac", TokenKind::Normal, -3.5),
+        (b"cbc", TokenKind::UserDefined, 0.0),
+        (b"abab", TokenKind::Normal, f64::from(f32::from_bits(0xC008_2B47))),
+        (b"cbab", TokenKind::Normal, -7.25),
+        (b"acca", TokenKind::Normal, -4.5),
+        (b"ababc", TokenKind::Normal, f64::from(f32::from_bits(0xC116_745D))),
+    ];
+    let model = model(tokens, options(Compat::SentencePiece021, false));
+    let text = "zzazzzcbcbbbzbaaczabzzzbabbaaa";
+    let parts = "<unk:zzazzz>|cbc|b|b|b|<unk:z>|b|aa|<unk:cz>|ab|<unk:zzz>|bab|b|<unk:a>|aa";
+    check(&model, text, parts);
+}
+
+#[test]
 fn without_unknown_token_and_bytes_unknown_text_is_dropped() {
     for compat in COMPATS {
         let model = model(&[(b"a", TokenKind::Normal, -1.0)], options(compat, false));

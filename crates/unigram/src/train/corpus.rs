@@ -2,6 +2,7 @@
 //! characters are taken out.
 
 use alloc::collections::{BTreeMap, BTreeSet};
+use alloc::vec;
 use alloc::vec::Vec;
 
 use tokenizer_core::{Observe, PieceCounts, TokenKind, utf8};
@@ -55,13 +56,10 @@ impl Corpus {
         let mut corpus = Self { arena: Vec::new(), units: Vec::new(), alphabet, chars: 0 };
         for (done, counted) in counts.iter().enumerate() {
             progress(counts.len() + done, 2 * total)?;
-            let before = corpus.units.len();
             cutter.stretches(counted.piece, |stretch| {
                 corpus.push_known(stretch, counted.count, report);
                 Ok(())
             })?;
-            // The pieces of the counts are few words, not whole texts: this is rare.
-            debug_assert!(corpus.units.len() >= before);
         }
         corpus.merge_equal();
         let known = corpus.alphabet.values().try_fold(0u64, |sum, &n| sum.checked_add(n));
@@ -79,6 +77,22 @@ impl Corpus {
         let unit = &self.units[i];
         let start = unit.start as usize;
         (&self.arena[start..start + unit.len as usize], unit.count)
+    }
+
+    /// Cuts the units into runs of about the same number of bytes, small enough to be shared out
+    /// evenly. Returns where each run begins, and the end of the last one.
+    pub(super) fn runs(&self) -> Vec<usize> {
+        let size = (self.arena.len() / 512).clamp(1 << 12, 1 << 18);
+        let mut runs = vec![0];
+        let mut bytes = 0;
+        for (i, unit) in self.units.iter().enumerate() {
+            bytes += unit.len as usize;
+            if bytes >= size || i + 1 == self.units.len() {
+                runs.push(i + 1);
+                bytes = 0;
+            }
+        }
+        runs
     }
 
     /// The bytes of all units.

@@ -26,6 +26,8 @@ pub(super) struct Expected {
 pub(super) struct Em<'c> {
     pub(super) trie: DoubleArray,
     corpus: &'c Corpus,
+    /// Where each run of units begins that a thread takes at once.
+    runs: Vec<usize>,
     pub(super) workers: &'c Workers,
     /// The length in bytes of the longest piece.
     longest: usize,
@@ -35,8 +37,6 @@ pub(super) struct Em<'c> {
 
 /// How many parts a pass is reported in.
 const REPORTS: usize = 8;
-/// How many units a thread takes at once.
-const PART: usize = 256;
 
 impl<'c> Em<'c> {
     pub(super) fn new(
@@ -50,7 +50,7 @@ impl<'c> Em<'c> {
         let longest_chars = keys.iter().map(|key| utf8::chars(key.0).count()).max().unwrap_or(0);
         let trie = DoubleArray::build(&keys)
             .map_err(|_| TrainError::new(Kind::TooManyPieces { pieces: keys.len() }))?;
-        Ok(Self { trie, corpus, workers, longest, longest_chars })
+        Ok(Self { trie, corpus, runs: corpus.runs(), workers, longest, longest_chars })
     }
 
     /// The E-step.
@@ -124,12 +124,12 @@ impl<'c> Em<'c> {
         observe: &mut dyn Observe<Round>,
         work: impl Fn(&mut S, &[u8], u64) + Sync,
     ) -> Result<(), TrainError> {
-        let units = self.corpus.len();
+        let runs = self.runs.len() - 1;
         for report in 0..REPORTS {
             stop_if(observe.progress(phase, report as u64, REPORTS as u64))?;
-            let range = units * report / REPORTS..units * (report + 1) / REPORTS;
-            self.workers.run(states, range, PART, |state, range| {
-                for i in range {
+            let range = runs * report / REPORTS..runs * (report + 1) / REPORTS;
+            self.workers.run(states, range, 1, |state, range| {
+                for i in self.runs[range.start]..self.runs[range.end] {
                     let (unit, count) = self.corpus.unit(i);
                     work(state, unit, count);
                 }
