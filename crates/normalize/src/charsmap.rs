@@ -1,0 +1,443 @@
+//! SentencePiece's compiled rewrite rules: a double array over UTF-8 bytes and the texts that its
+//! values point into.
+
+use alloc::borrow::ToOwned;
+use alloc::boxed::Box;
+use alloc::collections::BTreeMap;
+use alloc::string::String;
+use alloc::vec;
+use alloc::vec::Vec;
+use core::fmt;
+
+/// Rules "these bytes become that text", as SentencePiece compiles them into the
+/// `precompiled_charsmap` of a model.
+///
+/// The file form is the length of the trie in bytes (32 bits, little endian), the trie (units of
+/// 32 bits, little endian, as darts-clone lays them out), and the texts, each ended by NUL.
+///
+/// Every lookup is checked, and so are all values once on loading: bytes of a hostile file can
+/// make rules that no one wants, but nothing else.
+///
+/// ```
+/// use normalize::Charsmap;
+///
+/// let rules = Charsmap::from_rules([("ﬁ", "fi"), ("\t", " "), ("\u{1}", "")])?;
+/// assert_eq!(rules.longest_prefix("ﬁx".as_bytes()), Some((3, "fi")));
+/// assert_eq!(Charsmap::from_bytes(&rules.to_bytes())?, rules);
+/// # Ok::<(), normalize::CharsmapError>(())
+/// ```
+#[derive(Clone, PartialEq, Eq)]
+pub struct Charsmap {
+    units: Box<[Unit]>,
+    texts: Box<str>,
+    /// The bytes with which no rule begins.
+    idle: [bool; 256],
+}
+
+impl Charsmap {
+    /// Reads the file form. `O(n)` for n bytes, and as much memory.
+    ///
+    /// # Errors
+    ///
+    /// If the bytes are cut short, the trie is not whole units, the texts are not UTF-8, or a
+    /// value does not point to the start of a character among the texts.
+    pub fn from_bytes(bytes: &[u8]) -> Result<Self, CharsmapError> {
+        let (size, rest) = bytes
+            .split_first_chunk()
+            .ok_or(CharsmapError::new(Kind::Short { len: bytes.len() }))?;
+        let size = u32::from_le_bytes(*size) as usize;
+        if size == 0 || !size.is_multiple_of(4) {
+            return Err(CharsmapError::new(Kind::TrieSize { size }));
+        }
+        let Some((trie, texts)) = rest.split_at_checked(size) else {
+            return Err(CharsmapError::new(Kind::TrieEnd { size, len: rest.len() }));
+        };
+        let texts = core::str::from_utf8(texts).map_err(|error| {
+            CharsmapError::new(Kind::Utf8 { at: 4 + size + error.valid_up_to() })
+        })?;
+        let units = trie.chunks_exact(4).map(|unit| {
+            let bytes = unit.try_into().expect("a chunk of exactly four bytes");
+            Unit(u32::from_le_bytes(bytes))
+        });
+        Self::new(units.collect(), texts.into())
+    }
+
+    /// Compiles rules. The order does not matter; of two rules with the same source the last
+    /// counts.
+    ///
+    /// # Errors
+    ///
+    /// If there is no rule, a source is empty or holds NUL, a target holds NUL, or the rules do
+    /// not fit the format (about half a million units).
+    pub fn from_rules<S: AsRef<str>, T: AsRef<str>>(
+        rules: impl IntoIterator<Item = (S, T)>,
+    ) -> Result<Self, CharsmapError> {
+        let mut sorted = BTreeMap::new();
+        for (i, (source, target)) in rules.into_iter().enumerate() {
+            let (source, target) = (source.as_ref(), target.as_ref());
+            if source.is_empty() || source.contains('\0') || target.contains('\0') {
+                return Err(CharsmapError::new(Kind::Rule { rule: i }));
+            }
+            sorted.insert(source.to_owned(), target.to_owned());
+        }
+        let mut texts = String::new();
+        let mut places: BTreeMap<&str, u32> = BTreeMap::new();
+        for target in sorted.values() {
+            places.insert(target, 0);
+        }
+        let too_large = || CharsmapError::new(Kind::TooLarge);
+        for (target, place) in &mut places {
+            *place = u32::try_from(texts.len()).map_err(|_| too_large())?;
+            texts.push_str(target);
+            texts.push('\0');
+        }
+        let keys: Vec<(&[u8], u32)> = sorted
+            .iter()
+            .map(|(source, target)| (source.as_bytes(), places[target.as_str()]))
+            .collect();
+        let units = Builder::build(&keys).ok_or_else(too_large)?;
+        Self::new(units.into(), texts.into())
+    }
+
+    /// The file form.
+    #[must_use]
+    pub fn to_bytes(&self) -> Vec<u8> {
+        let size = u32::try_from(self.units.len() * 4).expect("the length came from 32 bits");
+        let mut bytes = size.to_le_bytes().to_vec();
+        bytes.extend(self.units.iter().flat_map(|unit| unit.0.to_le_bytes()));
+        bytes.extend_from_slice(self.texts.as_bytes());
+        bytes
+    }
+
+    /// The longest rule whose source `bytes` begins with: the length of its source, and its
+    /// target. SentencePiece applies this one.
+    #[must_use]
+    pub fn longest_prefix(&self, bytes: &[u8]) -> Option<(usize, &str)> {
+        let (len, value) = self.prefixes(bytes).take(MAX_PREFIXES).last()?;
+        Some((len, self.text(value)))
+    }
+
+    /// The target of the shortest rule whose source `bytes` begins with. Hugging Face applies
+    /// this one to all of `bytes`.
+    #[must_use]
+    pub fn shortest_prefix(&self, bytes: &[u8]) -> Option<&str> {
+        // Hugging Face stops at NUL; here no path leads through one that a rule could be on.
+        let (_, value) = self.prefixes(bytes).next()?;
+        Some(self.text(value))
+    }
+
+    /// Whether no rule begins with `byte`.
+    #[inline]
+    #[must_use]
+    pub fn is_idle(&self, byte: u8) -> bool {
+        self.idle[usize::from(byte)]
+    }
+
+    /// All rules in the order of their sources' bytes. Sources need not be UTF-8 in a hostile
+    /// file, and of sources longer than 1000 bytes (a cycle) nothing is said.
+    #[must_use]
+    pub fn rules(&self) -> Vec<(Vec<u8>, &str)> {
+        let mut rules = Vec::new();
+        // A node, and the label that leads to the child to visit next.
+        let mut path = vec![(0, 1)];
+        let (mut source, mut visited): (Vec<u8>, usize) = (Vec::new(), 0);
+        while let Some(&mut (at, ref mut label)) = path.last_mut() {
+            let base = self.unit(at).map_or(0, |unit| at ^ unit.offset());
+            let Ok(byte) = u8::try_from(*label) else {
+                path.pop();
+                source.pop();
+                continue;
+            };
+            *label += 1;
+            let child = base ^ usize::from(byte);
+            let Some(unit) = self.unit(child).filter(|unit| unit.label() == u32::from(byte)) else {
+                continue;
+            };
+            // Nodes are shared, so there are more paths than units; but a hostile file could have
+            // paths without end.
+            if source.len() == MAX_DEPTH || visited == MAX_SHARING * self.units.len() {
+                continue;
+            }
+            visited += 1;
+            source.push(byte);
+            path.push((child, 1));
+            if let Some(value) = self.value_below(child, unit) {
+                rules.push((source.clone(), self.text(value)));
+            }
+        }
+        rules
+    }
+
+    fn new(units: Box<[Unit]>, texts: Box<str>) -> Result<Self, CharsmapError> {
+        let mut charsmap = Self { units, texts, idle: [false; 256] };
+        for (at, &unit) in charsmap.units.iter().enumerate() {
+            if unit.is_value() || !unit.has_value() {
+                continue;
+            }
+            let value = charsmap.value_below(at, unit);
+            let valid = |value: usize| {
+                value < charsmap.texts.len() && charsmap.texts.is_char_boundary(value)
+            };
+            if !value.is_some_and(valid) {
+                return Err(CharsmapError::new(Kind::Value { unit: at, value }));
+            }
+        }
+        for byte in 0..=255 {
+            charsmap.idle[usize::from(byte)] = charsmap.child(charsmap.root(), byte).is_none();
+        }
+        Ok(charsmap)
+    }
+
+    /// The lengths and values of all rules whose source `bytes` begins with, the shortest first.
+    fn prefixes<'a>(&'a self, bytes: &'a [u8]) -> impl Iterator<Item = (usize, usize)> + 'a {
+        let (mut base, mut len) = (self.root(), 0);
+        core::iter::from_fn(move || {
+            while let Some(&byte) = bytes.get(len) {
+                let (at, unit) = self.child(base, byte)?;
+                base = at ^ unit.offset();
+                len += 1;
+                if let Some(value) = self.value_below(at, unit) {
+                    return Some((len, value));
+                }
+            }
+            None
+        })
+    }
+
+    fn root(&self) -> usize {
+        self.unit(0).map_or(0, Unit::offset)
+    }
+
+    fn child(&self, base: usize, byte: u8) -> Option<(usize, Unit)> {
+        let at = base ^ usize::from(byte);
+        let unit = self.unit(at)?;
+        (unit.label() == u32::from(byte)).then_some((at, unit))
+    }
+
+    fn value_below(&self, at: usize, unit: Unit) -> Option<usize> {
+        let leaf = if unit.has_value() { self.unit(at ^ unit.offset())? } else { return None };
+        leaf.is_value().then(|| leaf.value())
+    }
+
+    fn unit(&self, at: usize) -> Option<Unit> {
+        self.units.get(at).copied()
+    }
+
+    fn text(&self, value: usize) -> &str {
+        let text = self.texts.get(value..).unwrap_or_default();
+        text.split('\0').next().unwrap_or_default()
+    }
+}
+
+/// SentencePiece looks at no more prefixes than these.
+const MAX_PREFIXES: usize = 32;
+
+/// How many times more paths than units are followed. SentencePiece's own rules need 5.
+const MAX_SHARING: usize = 64;
+
+/// The depth at which SentencePiece gives up listing rules.
+const MAX_DEPTH: usize = 1000;
+
+impl fmt::Debug for Charsmap {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Charsmap")
+            .field("units", &self.units.len())
+            .field("texts", &self.texts.len())
+            .finish_non_exhaustive()
+    }
+}
+
+/// A cell of the double array: a node (label in bits 0 to 7, whether a value hangs below in bit 8,
+/// where its children are in bits 10 to 30, times 256 if bit 9 is set) or a value (bit 31).
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+struct Unit(u32);
+
+const VALUE: u32 = 1 << 31;
+const HAS_VALUE: u32 = 1 << 8;
+const FAR: u32 = 1 << 9;
+
+impl Unit {
+    /// The label; of a value, a number that is no byte.
+    fn label(self) -> u32 {
+        self.0 & (VALUE | 0xFF)
+    }
+
+    fn is_value(self) -> bool {
+        self.0 & VALUE != 0
+    }
+
+    fn has_value(self) -> bool {
+        self.0 & HAS_VALUE != 0
+    }
+
+    fn value(self) -> usize {
+        (self.0 & !VALUE) as usize
+    }
+
+    /// What its own position is combined with (exclusive or) to find its children.
+    fn offset(self) -> usize {
+        ((self.0 >> 10) << ((self.0 & FAR) >> 6)) as usize
+    }
+}
+
+/// How many of the last units are searched for a place.
+const SEARCHED: usize = 16 * 256;
+
+/// Lays out a trie as a double array, node by node, each in the first place where its children
+/// fit. Nodes with the same below them share their children.
+struct Builder {
+    units: Vec<u32>,
+    /// Whether a unit is taken.
+    taken: Vec<bool>,
+    /// Whether the children of some node are at this base.
+    based: Vec<bool>,
+    /// No unit before this one is free.
+    first_free: usize,
+}
+
+impl Builder {
+    /// The units for sorted, distinct keys without NUL; `None` if they do not fit.
+    fn build(keys: &[(&[u8], u32)]) -> Option<Vec<Unit>> {
+        let mut builder = Self { units: vec![], taken: vec![], based: vec![], first_free: 1 };
+        builder.grow();
+        builder.taken[0] = true;
+        // The children of the root may not be at base 0, for its offset must not be 0.
+        builder.based[0] = true;
+        // A node, the keys below it, and how many bytes of them lead to it.
+        let mut open = vec![(0, keys, 0)];
+        let mut labels = Vec::new();
+        // Where the children are for the ends of keys, and their values, that are below a node.
+        let mut shared: BTreeMap<Vec<(&[u8], u32)>, usize> = BTreeMap::new();
+        while let Some((at, keys, depth)) = open.pop() {
+            labels.clear();
+            let label = |key: &[u8]| key.get(depth).copied().unwrap_or(0);
+            labels.extend(keys.chunk_by(|a, b| label(a.0) == label(b.0)).map(|g| label(g[0].0)));
+            let below: Vec<_> = keys.iter().map(|&(key, value)| (&key[depth..], value)).collect();
+            if let Some(&base) = shared.get(&below)
+                && let Some(offset) = offset_bits(at ^ base)
+            {
+                let has_value = if labels[0] == 0 { HAS_VALUE } else { 0 };
+                builder.units[at] |= offset | has_value;
+                continue;
+            }
+            let base = builder.place(at, &labels)?;
+            shared.insert(below, base);
+            for group in keys.chunk_by(|a, b| label(a.0) == label(b.0)) {
+                let child = base ^ usize::from(label(group[0].0));
+                if label(group[0].0) == 0 {
+                    builder.units[at] |= HAS_VALUE;
+                    builder.units[child] = VALUE | group[0].1;
+                } else {
+                    builder.units[child] = u32::from(label(group[0].0));
+                    open.push((child, group, depth + 1));
+                }
+            }
+        }
+        // A free unit must not look like a child of the base whose label-th unit it would be.
+        for at in 0..builder.units.len() {
+            if !builder.taken[at] {
+                let unlike = (0..=255_usize).find(|&label| !builder.based[at ^ label]);
+                builder.units[at] = unlike.unwrap_or(0) as u32;
+            }
+        }
+        Some(builder.units.into_iter().map(Unit).collect())
+    }
+
+    /// Takes the units for the children of the node at `at` and returns their base.
+    fn place(&mut self, at: usize, labels: &[u8]) -> Option<usize> {
+        while self.taken.get(self.first_free) == Some(&true) {
+            self.first_free += 1;
+        }
+        // Old blocks are nearly full; to search them again and again would take quadratic time.
+        let mut free = self.first_free.max(self.units.len().saturating_sub(SEARCHED));
+        let base = loop {
+            if free == self.units.len() {
+                self.grow();
+            }
+            let base = free ^ usize::from(labels[0]);
+            let fits = |&label: &u8| !self.taken[base ^ usize::from(label)];
+            if !self.based[base] && labels.iter().all(fits) && offset_bits(at ^ base).is_some() {
+                break base;
+            }
+            free += 1;
+            if free > 1 << 29 {
+                return None;
+            }
+        };
+        self.based[base] = true;
+        for &label in labels {
+            self.taken[base ^ usize::from(label)] = true;
+        }
+        self.units[at] |= offset_bits(at ^ base)?;
+        Some(base)
+    }
+
+    /// Adds a block. Whole blocks of 256 units keep every child of a base in the array.
+    fn grow(&mut self) {
+        let len = self.units.len() + 256;
+        self.units.resize(len, 0);
+        self.taken.resize(len, false);
+        self.based.resize(len, false);
+    }
+}
+
+/// The bits that say `offset`, if it can be said.
+fn offset_bits(offset: usize) -> Option<u32> {
+    match u32::try_from(offset).ok()? {
+        near if near < 1 << 21 => Some(near << 10),
+        far if far < 1 << 29 && far & 0xFF == 0 => Some(far << 2 | FAR),
+        _ => None,
+    }
+}
+
+/// Why a charsmap could not be read or compiled.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct CharsmapError {
+    kind: Kind,
+}
+
+#[derive(Clone, Debug, PartialEq, Eq)]
+enum Kind {
+    Short { len: usize },
+    TrieSize { size: usize },
+    TrieEnd { size: usize, len: usize },
+    Utf8 { at: usize },
+    Value { unit: usize, value: Option<usize> },
+    Rule { rule: usize },
+    TooLarge,
+}
+
+impl CharsmapError {
+    fn new(kind: Kind) -> Self {
+        Self { kind }
+    }
+}
+
+impl fmt::Display for CharsmapError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self.kind {
+            Kind::Short { len } => write!(f, "a charsmap of {len} bytes is cut short"),
+            Kind::TrieSize { size } => {
+                write!(f, "the trie of the charsmap claims {size} bytes, not a multiple of 4")
+            }
+            Kind::TrieEnd { size, len } => {
+                write!(f, "the trie of the charsmap claims {size} bytes, but {len} are left")
+            }
+            Kind::Utf8 { at } => {
+                write!(f, "the texts of the charsmap are not UTF-8 at byte {at}")
+            }
+            Kind::Value { unit, value: Some(value) } => {
+                write!(f, "unit {unit} of the charsmap points to text {value}, where none begins")
+            }
+            Kind::Value { unit, value: None } => {
+                write!(f, "unit {unit} of the charsmap has a value outside of the trie")
+            }
+            Kind::Rule { rule } => {
+                write!(f, "rule {rule} of the charsmap has an empty source or holds NUL")
+            }
+            Kind::TooLarge => write!(f, "the rules pass the limits of the charsmap format"),
+        }
+    }
+}
+
+impl core::error::Error for CharsmapError {}
