@@ -264,11 +264,12 @@ impl State {
                 const MARK: &[u8] = "\u{2581}".as_bytes();
                 let mut bytes = &piece.bytes[..];
                 if !piece.is_verbatim {
-                    if first && *leading != LeadingSpace::Keep {
-                        if let Some(rest) = bytes.strip_prefix(MARK) {
-                            bytes = rest;
-                            self.stripped = 1;
-                        }
+                    if first
+                        && *leading != LeadingSpace::Keep
+                        && let Some(rest) = bytes.strip_prefix(MARK)
+                    {
+                        bytes = rest;
+                        self.stripped = 1;
                     }
                     piece.bytes = replace(bytes, MARK, b" ");
                 }

@@ -390,8 +390,9 @@ impl Tokenizer {
     /// The tokenizer whose tokens are the 256 bytes, each its own id.
     #[must_use]
     pub fn bytes() -> Self {
-        let model = Box::new(crate::model::ByteModel::default());
-        Parts::new(model).build().expect("nothing to contradict")
+        let no_special: [(&[u8], TokenKind); 0] = [];
+        let model = baseline::Bytes::new(no_special).expect("256 bytes, each once");
+        Parts::new(Box::new(model)).build().expect("nothing to contradict")
     }
 
     pub(crate) fn chain(&self) -> Chain {

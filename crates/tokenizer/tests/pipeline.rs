@@ -1,5 +1,7 @@
 //! The pipeline around a model: added tokens, policies, limits, streams.
 
+#![allow(clippy::unwrap_used)] // A test's unwrap is its assertion.
+
 use proptest::prelude::*;
 use testkit::{strategies, texts};
 use tokenizer::{

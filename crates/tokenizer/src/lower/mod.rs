@@ -4,9 +4,21 @@
 //! on its own: special tokens are recognised by the pipeline under a [`Policy`](crate::Policy),
 //! never by the model.
 
+mod gguf;
+mod gpt2;
+mod normalizers;
+mod sentencepiece;
+mod spm_normalizer;
+mod tiktoken;
 mod tokenizer_json;
+mod vocab;
+mod vocab_txt;
 
 use std::fmt;
+
+pub use gpt2::gpt2_as_tokenizer_json;
+pub use tiktoken::{RanksSetup, TiktokenEncoding};
+pub use vocab_txt::BertCase;
 
 /// Why a document could not become a tokenizer.
 #[derive(Debug)]

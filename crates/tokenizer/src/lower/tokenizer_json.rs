@@ -5,11 +5,12 @@ use std::collections::HashSet;
 use bpe::{Alphabet, Bpe, BpeOptions, EndOfWord};
 use formats::tokenizer_json as doc;
 use formats::{IdMap, byte_level};
-use tokenizer_core::{Model, TokenId, TokenKind, Vocab, VocabBuilder};
+use tokenizer_core::{Model, Normalize, TokenId, TokenKind, Vocab, VocabBuilder};
 use unigram::{Compat, Unigram, UnigramOptions};
 use wordpiece::WordPiece;
 
-use super::LowerError;
+use super::vocab::fill_to;
+use super::{LowerError, normalizers};
 use crate::added::AddedToken;
 use crate::decoder::DecodeStep;
 use crate::fit::{PadTo, Padding, Side, Truncation, TruncationStrategy};
@@ -41,7 +42,7 @@ impl Tokenizer {
             doc::Model::Unigram(model) => Box::new(lower_unigram(model, &special)?),
         };
         let mut parts = Parts::new(model);
-        parts.normalizer = steps::lower_normalizer(normalizer, byte_level)?;
+        parts.normalizer = lower_normalizer(normalizer, byte_level && !steps.byte_level)?;
         parts.steps = steps.steps;
         parts.added_tokens = added
             .iter()
@@ -55,7 +56,8 @@ impl Tokenizer {
                 normalized: token.normalized,
             })
             .collect();
-        parts.post_processor = document.post_processor.as_ref().map_or(PostProcessor::None, lower_post);
+        parts.post_processor =
+            document.post_processor.as_ref().map_or(PostProcessor::None, lower_post);
         parts.decoder = match &document.decoder {
             None => vec![DecodeStep::Spaces],
             Some(decoder) => {
@@ -67,6 +69,25 @@ impl Tokenizer {
         parts.truncation = document.truncation.as_ref().map(lower_truncation);
         parts.padding = document.padding.as_ref().map(lower_padding);
         parts.build().map_err(|error| LowerError::caused("tokenizer", error))
+    }
+}
+
+/// The normalizer; without its last step where that only spells bytes and the model works on bytes.
+fn lower_normalizer(
+    normalizer: Option<&doc::Normalizer>,
+    without_last: bool,
+) -> Result<Option<Box<dyn Normalize>>, LowerError> {
+    match normalizer {
+        Some(doc::Normalizer::ByteLevel) if without_last => Ok(None),
+        Some(doc::Normalizer::Sequence(steps)) if without_last => {
+            let steps = steps[..steps.len() - 1].to_vec();
+            if steps.is_empty() {
+                return Ok(None);
+            }
+            normalizers::lower(&doc::Normalizer::Sequence(steps), "normalizer").map(Some)
+        }
+        Some(normalizer) => normalizers::lower(normalizer, "normalizer").map(Some),
+        None => Ok(None),
     }
 }
 
@@ -83,27 +104,13 @@ fn vocab_of<'t>(
     tokens: impl Iterator<Item = (u32, &'t str)>,
     mut add: impl FnMut(&mut VocabBuilder, &'t str) -> Result<(), tokenizer_core::VocabError>,
 ) -> Result<Vocab, LowerError> {
-    let fail = |error| LowerError::caused("model.vocab", error);
     let mut vocab = Vocab::builder();
     for (id, token) in tokens {
-        // A file's ids are dense but for a few gaps; one far id must not cost memory.
-        let gap = (id as usize).saturating_sub(vocab.len());
-        if gap > MAX_GAP {
-            return Err(LowerError::new(
-                "model.vocab",
-                format!("token {token:?} has id {id}, {gap} behind the one before; at most {MAX_GAP} ids may be missing"),
-            ));
-        }
-        while vocab.len() < id as usize {
-            vocab.push(b"", TokenKind::Unused).map_err(fail)?;
-        }
-        add(&mut vocab, token).map_err(fail)?;
+        fill_to(&mut vocab, id, "model.vocab")?;
+        add(&mut vocab, token).map_err(|error| LowerError::caused("model.vocab", error))?;
     }
     Ok(vocab.build())
 }
-
-/// The most ids in a row that a vocabulary may leave out.
-const MAX_GAP: usize = 1 << 20;
 
 fn lower_bpe(
     model: &doc::Bpe,
@@ -116,7 +123,9 @@ fn lower_bpe(
         merged.extend([merge.left, merge.right, merge.product]);
     }
     let is_control = |id: u32, token: &str| {
-        special.contains(token) && !merged.contains(&id) && model.unk_token.as_deref() != Some(token)
+        special.contains(token)
+            && !merged.contains(&id)
+            && model.unk_token.as_deref() != Some(token)
     };
     let byte_of = |token: &str| {
         let hex = token.strip_prefix("<0x")?.strip_suffix('>')?;
@@ -126,7 +135,9 @@ fn lower_bpe(
     let mut dead: HashSet<u32> = HashSet::new();
     let vocab = vocab_of(model.vocab.iter(), |vocab, token| {
         let id = vocab.len() as u32;
-        if model.byte_fallback && let Some(byte) = byte_of(token) {
+        if model.byte_fallback
+            && let Some(byte) = byte_of(token)
+        {
             return vocab.push(&[byte], TokenKind::Byte).map(drop);
         }
         if is_control(id, token) {
@@ -136,7 +147,9 @@ fn lower_bpe(
             return vocab.push(token.as_bytes(), TokenKind::Normal).map(drop);
         }
         match byte_level::decode(token) {
-            Ok(bytes) if vocab.get(&bytes).is_none() => vocab.push(&bytes, TokenKind::Normal).map(drop),
+            Ok(bytes) if vocab.get(&bytes).is_none() => {
+                vocab.push(&bytes, TokenKind::Normal).map(drop)
+            }
             // No text becomes this token: its characters stand for no bytes.
             _ => {
                 dead.insert(id);
@@ -147,7 +160,9 @@ fn lower_bpe(
     let merges = model
         .merges
         .iter()
-        .filter(|merge| ![merge.left, merge.right, merge.product].iter().any(|id| dead.contains(id)))
+        .filter(|merge| {
+            ![merge.left, merge.right, merge.product].iter().any(|id| dead.contains(id))
+        })
         .map(|merge| (TokenId(merge.left), TokenId(merge.right)))
         .collect();
     let mut options = BpeOptions::default();
@@ -213,13 +228,11 @@ fn lower_word_level(
     let vocab = vocab_of(model.vocab.iter(), |vocab, token| {
         vocab.push(token.as_bytes(), kind_of(token, &model.unk_token, special)).map(drop)
     })?;
-    baseline::Words::new(vocab).map_err(|error| LowerError::caused("model", error))
+    let unk = unknown_id(&model.vocab, Some(&model.unk_token))?;
+    baseline::Words::new(vocab, unk).map_err(|error| LowerError::caused("model", error))
 }
 
-fn lower_unigram(
-    model: &doc::Unigram,
-    special: &HashSet<&str>,
-) -> Result<Unigram, LowerError> {
+fn lower_unigram(model: &doc::Unigram, special: &HashSet<&str>) -> Result<Unigram, LowerError> {
     // A piece that is there twice has the last id.
     let mut last: std::collections::HashMap<&str, usize> = std::collections::HashMap::new();
     for (id, piece) in model.pieces.iter().enumerate() {
@@ -301,7 +314,10 @@ fn lower_template(pieces: &[doc::TemplatePiece], template: &doc::Template) -> Ve
         }
         doc::TemplatePiece::SpecialToken { id, type_id } => {
             let ids = template.special_tokens.get(id).map(|token| &token.ids[..]).unwrap_or(&[]);
-            TemplatePart::Added { ids: ids.iter().map(|&id| TokenId(id)).collect(), type_id: *type_id }
+            TemplatePart::Added {
+                ids: ids.iter().map(|&id| TokenId(id)).collect(),
+                type_id: *type_id,
+            }
         }
     };
     pieces.iter().map(part).collect()
