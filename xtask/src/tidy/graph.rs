@@ -44,7 +44,7 @@ const OTHERS: &[(&str, &[&str])] = &[
     ("pretok", &["fancy-regex", "memchr", "regex", "regex-automata", "regex-syntax"]),
     ("normalize", &["hashbrown", "memchr", "unicode-normalization", "unicode-segmentation"]),
     ("formats", &["base64", "hashbrown", "memchr", "serde", "serde_json"]),
-    ("encodings", &["flate2", "zstd"]),
+    ("encodings", &[]),
     ("bpe", &["hashbrown"]),
     ("wordpiece", &["hashbrown"]),
     ("unigram", &["hashbrown"]),
