@@ -5,7 +5,7 @@ use alloc::vec::Vec;
 use tokenizer_core::{Edit, Normalize};
 use unicode_normalization::char::{canonical_combining_class, decompose_canonical};
 
-use crate::chars::{Lowercase, each_char};
+use crate::chars::{Lowercase, each_char, push_lowercase};
 use crate::rewrite::{Rewriter, normalize_by_rewriting};
 use crate::unicode::{Properties, is_ideograph};
 use crate::{Form, Sequence, UnicodeForm};
@@ -80,7 +80,7 @@ impl BertNormalizer {
             written.push(' ');
         }
         let mut lower = |c: char| match self.lowercase {
-            true => written.extend(c.to_lowercase()),
+            true => push_lowercase(c, written),
             false => written.push(c),
         };
         if self.strips_accents() {
@@ -89,9 +89,10 @@ impl BertNormalizer {
                     lower(c);
                 }
             };
-            match Properties::of(c).any(Properties::LATE) {
-                true => strip(c),
-                false => decompose_canonical(c, strip),
+            let properties = Properties::of(c);
+            match properties.any(Properties::NFD) && !properties.any(Properties::LATE) {
+                true => decompose_canonical(c, strip),
+                false => strip(c),
             }
         } else {
             lower(c);

@@ -20,7 +20,7 @@ pub struct Lowercase;
 impl Lowercase {
     fn rewrite(&self, text: &str, out: &mut Rewriter<'_, '_>) {
         let unchanged = |byte: u8| byte.is_ascii() && !byte.is_ascii_uppercase();
-        each_char(text, out, unchanged, |c, lower| lower.extend(c.to_lowercase()));
+        each_char(text, out, unchanged, push_lowercase);
     }
 }
 
@@ -154,6 +154,18 @@ impl ByteLevel {
                 written.extend(c.encode_utf8(&mut buffer).bytes().map(Self::char));
             },
         );
+    }
+}
+
+/// Appends the lowercase of `c`.
+pub(crate) fn push_lowercase(c: char, lower: &mut String) {
+    // Most scripts have one case only; the standard library would search its table to say so.
+    match c {
+        '\u{590}'..='\u{109F}'
+        | '\u{1100}'..='\u{139F}'
+        | '\u{2D30}'..='\u{A63F}'
+        | '\u{ABC0}'..='\u{FF20}' => lower.push(c),
+        _ => lower.extend(c.to_lowercase()),
     }
 }
 

@@ -30,12 +30,14 @@ use core::fmt;
 pub struct Charsmap {
     units: Box<[Unit]>,
     texts: Box<str>,
-    /// The bytes with which no rule begins.
-    idle: [bool; 256],
+    /// The ASCII characters that no rule applies to unless another than ASCII follows.
+    plain: [bool; 256],
 }
 
 impl Charsmap {
-    /// Reads the file form. `O(n)` for n bytes, and as much memory.
+    /// Reads the file form, as leniently as Hugging Face does. (SentencePiece 0.2.3 also wants
+    /// the trie in blocks of 1024 bytes and the last text ended by NUL.) `O(n)` for n bytes, and
+    /// as much memory.
     ///
     /// # Errors
     ///
@@ -126,11 +128,12 @@ impl Charsmap {
         Some(self.text(value))
     }
 
-    /// Whether no rule begins with `byte`.
+    /// Whether `byte` is ASCII and no rule applies to it where the end or ASCII follows. (Where a
+    /// combining mark follows, one may.)
     #[inline]
     #[must_use]
-    pub fn is_idle(&self, byte: u8) -> bool {
-        self.idle[usize::from(byte)]
+    pub fn is_plain(&self, byte: u8) -> bool {
+        self.plain[usize::from(byte)]
     }
 
     /// All rules in the order of their sources' bytes. Sources need not be UTF-8 in a hostile
@@ -169,7 +172,7 @@ impl Charsmap {
     }
 
     fn new(units: Box<[Unit]>, texts: Box<str>) -> Result<Self, CharsmapError> {
-        let mut charsmap = Self { units, texts, idle: [false; 256] };
+        let mut charsmap = Self { units, texts, plain: [false; 256] };
         for (at, &unit) in charsmap.units.iter().enumerate() {
             if unit.is_value() || !unit.has_value() {
                 continue;
@@ -182,8 +185,12 @@ impl Charsmap {
                 return Err(CharsmapError::new(Kind::Value { unit: at, value }));
             }
         }
-        for byte in 0..=255 {
-            charsmap.idle[usize::from(byte)] = charsmap.child(charsmap.root(), byte).is_none();
+        for byte in 0..0x80 {
+            let applies = charsmap.child(charsmap.root(), byte).is_some_and(|(at, unit)| {
+                let base = at ^ unit.offset();
+                unit.has_value() || (0..0x80).any(|next| charsmap.child(base, next).is_some())
+            });
+            charsmap.plain[usize::from(byte)] = !applies;
         }
         Ok(charsmap)
     }

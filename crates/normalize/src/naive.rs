@@ -280,14 +280,14 @@ fn rewritten(changes: &mut Vec<(char, isize)>, source: &str, target: &str) {
 /// position in the input where what became of it begins.
 #[must_use]
 pub fn sentencepiece(normalizer: &SentencePieceNormalizer, bytes: &[u8]) -> (String, Vec<usize>) {
-    let spaces = normalizer.spaces;
+    let spaces = normalizer.spaces();
     let next = |rest: &[u8]| -> (String, usize) {
-        let symbols = normalizer.user_defined.as_slice().iter();
+        let symbols = normalizer.user_defined().as_slice().iter();
         let symbol = symbols.filter(|s| rest.starts_with(s.as_bytes())).max_by_key(|s| s.len());
         if let Some(symbol) = symbol {
             return (symbol.clone(), symbol.len());
         }
-        let rule = normalizer.charsmap.as_ref().and_then(|charsmap| charsmap.longest_prefix(rest));
+        let rule = normalizer.charsmap().and_then(|charsmap| charsmap.longest_prefix(rest));
         if let Some((len, target)) = rule {
             return (target.to_owned(), len);
         }

@@ -61,7 +61,7 @@ impl NamedRules {
     }
 
     /// Compiles the rules: about 225,000, most of them for sequences that make up one Korean
-    /// syllable. Takes a good part of a second; keep the result.
+    /// syllable. Takes about a second; keep the result.
     #[must_use]
     pub fn charsmap(self) -> Charsmap {
         Charsmap::from_rules(self.rules()).expect("the rules fit the format, as a test shows")
@@ -182,25 +182,28 @@ fn remove_redundant(rules: Rules) -> Rules {
     }
     let mut kept = Rules::new();
     for (len, mut rules) in by_len.into_iter().enumerate() {
-        rules.retain(|(source, target)| len == 0 || *target != apply(&kept, source, len));
+        rules.retain(|(source, target)| len == 0 || !makes(&kept, source, target, len));
         kept.extend(rules);
     }
     kept
 }
 
-/// Applies the longest rule of at most `longest` characters at each position.
-fn apply(rules: &Rules, mut text: &str, longest: usize) -> String {
-    let mut out = String::new();
-    while let Some(first) = text.chars().next() {
-        let ends = text.char_indices().skip(1).map(|(at, _)| at).chain([text.len()]);
-        let prefixes: Vec<usize> = ends.take(longest).collect();
-        let rule = |&end: &usize| Some((end, rules.get(&text[..end])?.as_str()));
-        let kept = (first.len_utf8(), &text[..first.len_utf8()]);
-        let (read, target) = prefixes.iter().rev().find_map(rule).unwrap_or(kept);
-        out.push_str(target);
-        text = &text[read..];
+/// Whether `source` becomes `target` when the longest rule of at most `longest` characters is
+/// applied at each position.
+fn makes(rules: &Rules, mut source: &str, mut target: &str, longest: usize) -> bool {
+    while let Some(first) = source.chars().next() {
+        let window = source.char_indices().nth(longest).map_or(source.len(), |(at, _)| at);
+        let shorter = source[..window].char_indices().rev().map(|(at, _)| at);
+        let mut ends = core::iter::once(window).chain(shorter).filter(|&end| end > 0);
+        let rule = ends.find_map(|end| Some((end, rules.get(&source[..end])?.as_str())));
+        let (read, written) = rule.unwrap_or((first.len_utf8(), &source[..first.len_utf8()]));
+        match target.strip_prefix(written) {
+            Some(rest) => target = rest,
+            None => return false,
+        }
+        source = &source[read..];
     }
-    out
+    target.is_empty()
 }
 
 #[cfg(test)]

@@ -83,8 +83,8 @@ impl Precompiled {
 
     /// The number of bytes at the start that are graphemes of one byte each without a rule.
     fn plain_prefix(&self, bytes: &[u8]) -> usize {
-        // A visible ASCII character is a grapheme of its own if another one follows.
-        let visible = |byte: &u8| matches!(byte, b' '..=b'~') && self.charsmap.is_idle(*byte);
+        // A visible ASCII character is a grapheme of its own if ASCII follows.
+        let visible = |byte: &u8| matches!(byte, b' '..=b'~') && self.charsmap.is_plain(*byte);
         let run = bytes.iter().take_while(|byte| visible(byte)).count();
         match bytes.get(run) {
             Some(byte) if !byte.is_ascii() => run.saturating_sub(1),

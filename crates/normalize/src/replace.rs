@@ -200,6 +200,12 @@ impl Replace {
             }
         };
         match &self.pattern {
+            Pattern::Literal(pattern) if pattern.len() == 1 => {
+                // The standard library finds one character faster than a text of one.
+                let c = char::from(pattern.as_bytes()[0]);
+                let found = |(at, _): (usize, &str)| Span::new(at, at + 1);
+                text.match_indices(c).map(found).for_each(replace);
+            }
             Pattern::Literal(pattern) => {
                 let found = |(at, part): (usize, &str)| Span::new(at, at + part.len());
                 text.match_indices(pattern.as_str()).map(found).for_each(replace);

@@ -2,6 +2,7 @@ use alloc::borrow::Cow;
 use alloc::string::String;
 use alloc::vec;
 use alloc::vec::Vec;
+use core::fmt;
 
 use tokenizer_core::{Edit, Normalize, Span, utf8};
 
@@ -24,15 +25,30 @@ use crate::Charsmap;
 /// let identity = SentencePieceNormalizer::default();
 /// assert_eq!(identity.normalize("  low   er "), "▁low▁er");
 /// ```
-#[derive(Clone, Debug, Default)]
-#[non_exhaustive]
+#[derive(Clone)]
 pub struct SentencePieceNormalizer {
-    /// The rules; `None` is the rule set `identity`.
-    pub charsmap: Option<Charsmap>,
-    /// What is done to spaces.
-    pub spaces: SpaceOptions,
-    /// Symbols that are copied as they are. (Spaces in them are treated like others.)
-    pub user_defined: Symbols,
+    charsmap: Option<Charsmap>,
+    spaces: SpaceOptions,
+    user_defined: Symbols,
+    /// The visible ASCII characters that are copied where ASCII follows.
+    plain: [bool; 256],
+}
+
+impl Default for SentencePieceNormalizer {
+    /// The rule set `identity`, and SentencePiece's default treatment of spaces.
+    fn default() -> Self {
+        Self::new(None)
+    }
+}
+
+impl fmt::Debug for SentencePieceNormalizer {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("SentencePieceNormalizer")
+            .field("charsmap", &self.charsmap)
+            .field("spaces", &self.spaces)
+            .field("user_defined", &self.user_defined.as_slice().len())
+            .finish()
+    }
 }
 
 /// What SentencePiece does to spaces.
@@ -79,7 +95,13 @@ impl SentencePieceNormalizer {
     /// spaces, and no user-defined symbols.
     #[must_use]
     pub fn new(charsmap: Option<Charsmap>) -> Self {
-        Self { charsmap, ..Self::default() }
+        Self {
+            charsmap,
+            spaces: SpaceOptions::default(),
+            user_defined: Symbols::default(),
+            plain: [false; 256],
+        }
+        .with_table()
     }
 
     /// The same with another treatment of spaces.
@@ -88,10 +110,37 @@ impl SentencePieceNormalizer {
         Self { spaces, ..self }
     }
 
-    /// The same with user-defined symbols.
+    /// The same with symbols that are copied as they are. (Spaces in them are treated like
+    /// others.)
     #[must_use]
     pub fn with_user_defined(self, user_defined: Symbols) -> Self {
-        Self { user_defined, ..self }
+        Self { user_defined, ..self }.with_table()
+    }
+
+    /// The rules; `None` is the rule set `identity`.
+    #[must_use]
+    pub fn charsmap(&self) -> Option<&Charsmap> {
+        self.charsmap.as_ref()
+    }
+
+    /// What is done to spaces.
+    #[must_use]
+    pub fn spaces(&self) -> SpaceOptions {
+        self.spaces
+    }
+
+    /// The symbols that are copied as they are.
+    #[must_use]
+    pub fn user_defined(&self) -> &Symbols {
+        &self.user_defined
+    }
+
+    fn with_table(mut self) -> Self {
+        for byte in b'!'..=b'~' {
+            let no_rule = self.charsmap.as_ref().is_none_or(|charsmap| charsmap.is_plain(byte));
+            self.plain[usize::from(byte)] = no_rule && !self.user_defined.begin_with(byte);
+        }
+        self
     }
 
     /// Normalizes bytes that need not be UTF-8: an ill-formed byte becomes U+FFFD. Appends what
@@ -174,13 +223,14 @@ impl SentencePieceNormalizer {
         Some((c, len))
     }
 
-    /// The number of visible ASCII bytes at the start that nothing applies to.
+    /// The number of visible ASCII bytes at the start that are copied.
     fn plain_prefix(&self, bytes: &[u8]) -> usize {
-        let idle = |byte: u8| self.charsmap.as_ref().is_none_or(|charsmap| charsmap.is_idle(byte));
-        let plain = |&byte: &u8| {
-            matches!(byte, b'!'..=b'~') && idle(byte) && !self.user_defined.begin_with(byte)
-        };
-        bytes.iter().take_while(|byte| plain(byte)).count()
+        let run = bytes.iter().take_while(|&&byte| self.plain[usize::from(byte)]).count();
+        match bytes.get(run) {
+            // A rule may read the last one together with what follows.
+            Some(byte) if !byte.is_ascii() => run.saturating_sub(1),
+            _ => run,
+        }
     }
 }
 
@@ -235,7 +285,8 @@ impl Writer {
         if let Some(starts) = &mut self.starts {
             starts.push(Start { target: self.text.len(), source, run: true });
         }
-        self.text.extend(bytes.iter().map(|&byte| char::from(byte)));
+        let run = core::str::from_utf8(bytes).expect("ASCII bytes are UTF-8");
+        self.text.push_str(run);
     }
 
     /// Takes back the last character, and says where it began if that is known.
