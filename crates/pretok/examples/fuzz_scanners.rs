@@ -23,7 +23,8 @@ fn main() -> ExitCode {
     };
     let contestants = contestants();
     let mut state = State { buffers: [Vec::new(), Vec::new()], strings: 0, bytes: 0 };
-    for contestant in &contestants {
+    // Automata look at no table of ours: their code points are those of random strings.
+    for contestant in contestants.iter().step_by(2) {
         if !every_code_point(contestant, &mut state) {
             return ExitCode::FAILURE;
         }

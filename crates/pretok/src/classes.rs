@@ -1,5 +1,7 @@
 //! What kind of character this is: one table lookup for ASCII, two for the rest.
 
+use core::ops::Range;
+
 use crate::tables::{BLOCK, BLOCKS, INDEX_RUNS, LEGEND, SCRIPTS};
 
 /// The class of a character. Every character is in exactly one.
@@ -125,11 +127,13 @@ pub(crate) fn class(c: char) -> Class {
     Class(value(u32::from(c)) & 15)
 }
 
-/// The script of `c`, as a number; 0 is none. `O(log n)` in the number of script runs.
-pub(crate) fn script(c: char) -> u8 {
+/// The script of `c`, as a number (0 is none), and the code points around `c` that have the same:
+/// from the first to the one behind the last. `O(log n)` in the number of script runs.
+pub(crate) fn script(c: char) -> (u8, Range<u32>) {
     let after = SCRIPTS.partition_point(|&(start, _)| start <= u32::from(c));
     // The first run starts at 0, so at least one run starts at or before `c`.
-    SCRIPTS[after - 1].1
+    let (start, script) = SCRIPTS[after - 1];
+    (script, start..SCRIPTS.get(after).map_or(0x11_0000, |&(end, _)| end))
 }
 
 /// The class of the character at `at`, and its length in bytes. `bytes` is UTF-8 and `at` a
@@ -272,6 +276,7 @@ mod tests {
 
     #[test]
     fn scripts_are_those_of_unicode_9() {
+        let script = |c| script(c).0;
         assert_eq!(script('a'), script('\u{E9}'));
         assert_ne!(script('a'), script('я'));
         assert_eq!(script('京'), script('い'));

@@ -28,29 +28,46 @@ enum Stretch {
 impl Split for DeepSeekV3 {
     fn split_into(&self, text: &str, spans: &mut Vec<Span>) {
         spans.reserve(text.len() / 6);
-        let mut chars = text.char_indices().peekable();
-        while let Some((start, c)) = chars.next() {
-            let kind = stretch(c);
+        let bytes = text.as_bytes();
+        let mut at = 0;
+        while at < bytes.len() {
+            let start = at;
+            let (kind, len) = stretch_at(text, at);
+            at += len;
             let most = if kind == Stretch::Number { 2 } else { usize::MAX };
-            let mut end = start + c.len_utf8();
             for _ in 0..most {
-                let Some((at, c)) = chars.next_if(|&(_, c)| stretch(c) == kind) else { break };
-                end = at + c.len_utf8();
+                if at == bytes.len() {
+                    break;
+                }
+                let (next, len) = stretch_at(text, at);
+                if next != kind {
+                    break;
+                }
+                at += len;
             }
             match kind {
                 // The third stage matches no number.
-                Stretch::Number => spans.push(Span::new(start, end)),
-                _ => third(&text.as_bytes()[..end], start, spans),
+                Stretch::Number => spans.push(Span::new(start, at)),
+                _ => third(&bytes[..at], start, spans),
             }
         }
+    }
+}
+
+/// The kind of the character at `at`, and its length.
+#[inline(always)]
+fn stretch_at(text: &str, at: usize) -> (Stretch, usize) {
+    match text.as_bytes()[at] {
+        b'0'..=b'9' => (Stretch::Number, 1),
+        0..0x80 => (Stretch::Rest, 1),
+        // `at` is a character boundary before the end.
+        _ => text[at..].chars().next().map_or((Stretch::Rest, 1), |c| (stretch(c), c.len_utf8())),
     }
 }
 
 #[inline]
 fn stretch(c: char) -> Stretch {
     match c {
-        '\0'..='\u{7F}' if c.is_ascii_digit() => Stretch::Number,
-        '\0'..='\u{7F}' => Stretch::Rest,
         '\u{4E00}'..='\u{9FA5}' | '\u{3040}'..='\u{30FF}' => Stretch::CjkLetters,
         _ if Set::NUMBER.has(class(c)) => Stretch::Number,
         _ => Stretch::Rest,

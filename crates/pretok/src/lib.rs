@@ -54,6 +54,8 @@ mod behavior;
 mod classes;
 mod deepseek;
 pub mod naive;
+#[cfg(feature = "regex")]
+mod oniguruma;
 mod pattern;
 #[cfg(feature = "regex")]
 mod recognise;

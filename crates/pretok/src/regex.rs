@@ -1,17 +1,20 @@
 //! Splitting by any regular expression.
 
-use alloc::borrow::ToOwned;
+use alloc::borrow::{Cow, ToOwned};
 use alloc::boxed::Box;
 use alloc::string::{String, ToString};
 use alloc::vec::Vec;
 use core::error::Error;
 use core::fmt;
+use core::panic::{RefUnwindSafe, UnwindSafe};
 
-use regex_automata::{Input, meta};
+use regex_automata::hybrid::dfa::{Cache, DFA};
+use regex_automata::util::pool::Pool;
+use regex_automata::{Anchored, Input, meta};
 use tokenizer_core::{Span, Split};
 
 use crate::syntax::{Alternative, alternatives};
-use crate::{Pattern, Scanner, recognise};
+use crate::{Pattern, Scanner, oniguruma, recognise};
 
 /// Splits by a regular expression: every match is a piece, and so is what lies between matches.
 /// (tiktoken drops what lies between; so does a [`PatternSplit`](crate::PatternSplit) with
@@ -74,8 +77,9 @@ pub enum Dialect {
     #[default]
     Rust,
     /// That of Oniguruma with Ruby syntax, which Hugging Face tokenizers use. It differs in what
-    /// some patterns mean: `^` and `$` are the ends of lines, and `+` behind `{1,3}` repeats the
-    /// group instead of making it possessive.
+    /// some patterns mean: `^` and `$` are the ends of lines; `+` behind `{1,3}` repeats the group
+    /// instead of making it possessive; `\w`, `\b` and POSIX brackets know other characters. Only
+    /// that `(?i:ss)` also matches `ß` there is not done.
     Oniguruma,
 }
 
@@ -106,7 +110,7 @@ impl fmt::Display for Engine {
 #[derive(Clone)]
 enum Machine {
     Scanner(Scanner),
-    Automaton(Automaton),
+    Automaton(Box<Automaton>),
     Backtracking(Box<fancy_regex::Regex>),
 }
 
@@ -184,9 +188,7 @@ impl RegexSplitter {
     ) -> Result<(), MatchError> {
         match &self.machine {
             Machine::Scanner(scanner) => scanner.for_each_span(text, found),
-            Machine::Automaton(automaton) => {
-                each_match(text, found, |at| Ok(automaton.find(text, at)))?;
-            }
+            Machine::Automaton(automaton) => automaton.for_each_match(text, found)?,
             Machine::Backtracking(regex) => each_match(text, &mut found, |at| {
                 let limit = self.options.backtrack_limit;
                 match regex.find_from_pos(text, at) {
@@ -252,16 +254,20 @@ impl Machine {
             return Ok(Self::Scanner(scanner));
         }
         // Compiled in any case: it says what is wrong with a pattern, in the pattern's own terms.
-        let slow = fancy_regex::RegexBuilder::new(pattern)
-            .oniguruma_mode(options.dialect == Dialect::Oniguruma)
-            .multi_line(options.dialect == Dialect::Oniguruma)
+        let (in_rust, is_oniguruma) = match options.dialect {
+            Dialect::Rust => (Cow::Borrowed(pattern), false),
+            Dialect::Oniguruma => (oniguruma::translate(pattern), true),
+        };
+        let slow = fancy_regex::RegexBuilder::new(&in_rust)
+            .oniguruma_mode(is_oniguruma)
+            .multi_line(is_oniguruma)
             .backtrack_limit(options.backtrack_limit)
             .build()
             .map_err(|source| RegexError::new(pattern, Kind::Pattern(Box::new(source))))?;
         if wants(Engine::Automaton)
             && let Some(automaton) = Automaton::new(pattern, options.dialect)
         {
-            return Ok(Self::Automaton(automaton));
+            return Ok(Self::Automaton(Box::new(automaton)));
         }
         match options.engine {
             None | Some(Engine::Backtracking) => Ok(Self::Backtracking(Box::new(slow))),
@@ -272,12 +278,21 @@ impl Machine {
 
 /// The alternatives of a pattern as an ordered set of automaton patterns, some of which match one
 /// character more than they should.
-#[derive(Clone)]
 struct Automaton {
-    regex: meta::Regex,
+    /// Finds a match at a place, which in most patterns there is: one pass, and few states.
+    anchored: DFA,
+    caches: CachePool,
+    /// Finds the next match where there is none at the place.
+    anywhere: meta::Regex,
     /// For each pattern: whether its last character is to be given back.
     gives_back: Vec<bool>,
 }
+
+type CachePool = Pool<Cache, Box<dyn Fn() -> Cache + Send + Sync + UnwindSafe + RefUnwindSafe>>;
+
+/// Memory for the states of an automaton, in bytes. Large Unicode classes need about 2 MB; when
+/// it is full the states are made anew, which is slow but right.
+const CACHE: usize = 16 << 20;
 
 impl Automaton {
     fn new(pattern: &str, dialect: Dialect) -> Option<Self> {
@@ -297,19 +312,48 @@ impl Automaton {
                 }
             }
         }
-        let regex = meta::Regex::new_many(&regexes).ok()?;
-        Some(Self { regex, gives_back })
+        let anywhere = meta::Regex::new_many(&regexes).ok()?;
+        let anchored = DFA::builder()
+            .configure(DFA::config().cache_capacity(CACHE).unicode_word_boundary(true))
+            .build_many(&regexes)
+            .ok()?;
+        Some(Self::from_parts(anchored, anywhere, gives_back))
     }
 
-    fn find(&self, text: &str, at: usize) -> Option<Span> {
-        let found = self.regex.search(&Input::new(text).span(at..text.len()))?;
-        let mut span = Span::new(found.start(), found.end());
-        if self.gives_back[found.pattern().as_usize()]
+    fn from_parts(anchored: DFA, anywhere: meta::Regex, gives_back: Vec<bool>) -> Self {
+        let dfa = anchored.clone();
+        let caches = Pool::new(Box::new(move || dfa.create_cache()) as Box<_>);
+        Self { anchored, caches, anywhere, gives_back }
+    }
+
+    fn for_each_match(&self, text: &str, found: impl FnMut(Span)) -> Result<(), MatchError> {
+        let mut cache = self.caches.get();
+        each_match(text, found, |at| Ok(self.find(&mut cache, text, at)))
+    }
+
+    fn find(&self, cache: &mut Cache, text: &str, at: usize) -> Option<Span> {
+        let input = Input::new(text).span(at..text.len());
+        let anchored = input.clone().anchored(Anchored::Yes);
+        // The automaton gives up on a Unicode word boundary behind ASCII, and the other takes over.
+        let (mut span, pattern) = match self.anchored.try_search_fwd(cache, &anchored) {
+            Ok(Some(end)) => (Span::new(at, end.offset()), end.pattern()),
+            Ok(None) | Err(_) => {
+                let found = self.anywhere.search(&input)?;
+                (Span::new(found.start(), found.end()), found.pattern())
+            }
+        };
+        if self.gives_back[pattern.as_usize()]
             && let Some(last) = text[span.range()].chars().next_back()
         {
             span.end -= last.len_utf8();
         }
         Some(span)
+    }
+}
+
+impl Clone for Automaton {
+    fn clone(&self) -> Self {
+        Self::from_parts(self.anchored.clone(), self.anywhere.clone(), self.gives_back.clone())
     }
 }
 

@@ -9,7 +9,7 @@ use tokenizer_core::{Span, Split};
 
 use crate::Behavior;
 use crate::behavior::Cutter;
-use crate::classes::{Set, class, is_numeric, is_punctuation, is_space, is_word, script};
+use crate::classes::{Set, class, is_numeric, is_punctuation, is_space, is_word};
 
 /// The whole text as one piece.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -269,8 +269,12 @@ pub struct Scripts;
 impl Split for Scripts {
     fn split_into(&self, text: &str, spans: &mut Vec<Span>) {
         let (mut start, mut last) = (0, 0);
+        // Neighbours mostly have code points in the same run of one script.
+        let (mut script, mut same) = (0, 0..0);
         for (at, c) in text.char_indices() {
-            let script = script(c);
+            if !same.contains(&u32::from(c)) {
+                (script, same) = crate::classes::script(c);
+            }
             if script != 0 && script != last {
                 if last != 0 {
                     spans.push(Span::new(start, at));

@@ -10,6 +10,7 @@
 //!   without its last character: the run of C ends at the end of the text, or in front of a
 //!   character of D, and then gives back one character, behind which C follows.
 
+use alloc::borrow::Cow;
 use alloc::collections::BTreeSet;
 use alloc::string::{String, ToString};
 use alloc::vec;
@@ -19,16 +20,18 @@ use fancy_regex::internal::{FLAG_MULTI, FLAG_ONIGURUMA_MODE, FLAG_UNICODE};
 use fancy_regex::{Assertion, Expr, LookAround};
 use regex_syntax::hir::{Class, ClassUnicode, ClassUnicodeRange, HirKind};
 
-use crate::Dialect;
+use crate::{Dialect, oniguruma};
 
 /// The top-level alternatives of a pattern, in order; `None` if some part is beyond the faster
 /// engines.
 pub(crate) fn alternatives(pattern: &str, dialect: Dialect) -> Option<Vec<Alternative>> {
-    let flags = match dialect {
-        Dialect::Rust => FLAG_UNICODE,
-        Dialect::Oniguruma => FLAG_UNICODE | FLAG_ONIGURUMA_MODE | FLAG_MULTI,
+    let (pattern, flags) = match dialect {
+        Dialect::Rust => (Cow::Borrowed(pattern), FLAG_UNICODE),
+        Dialect::Oniguruma => {
+            (oniguruma::translate(pattern), FLAG_UNICODE | FLAG_ONIGURUMA_MODE | FLAG_MULTI)
+        }
     };
-    let tree = Expr::parse_tree_with_flags(pattern, flags).ok()?;
+    let tree = Expr::parse_tree_with_flags(&pattern, flags).ok()?;
     let mut branches = Vec::new();
     flatten_alt(tree.expr, &mut branches);
     branches.into_iter().map(alternative).collect()

@@ -316,6 +316,9 @@ mod regular_expressions {
             (r"\d{1,3}+", "12345", "123|45", "12345"),
             ("$", "a\nb", "a\nb", "a|\nb"),
             ("^b", "a\nbb", "a\nbb", "a\n|b|b"),
+            (r"\w+", "\u{200D}²a", "\u{200D}|²|a", "\u{200D}|²a"),
+            (r"[\w]+", "\u{200D}a²", "\u{200D}a|²", "\u{200D}|a|²"),
+            ("[[:alpha:]]+", "aé1", "a|é1", "aé|1"),
             (r"\<a\>", "<a>a", "<|a|>|a", "<a>|a"),
         ];
         for (pattern, text, rust, oniguruma) in cases {

@@ -1,6 +1,8 @@
 //! Scanners against the published regular expressions, through `fancy-regex`.
 #![cfg(feature = "regex")]
 
+use std::sync::LazyLock;
+
 use pretok::{
     Case, Contractions, Dialect, Digits, Engine, Han, Letters, Pattern, Prefix, RegexOptions,
     RegexSplitter, Rules, Scanner, Sequence, Tail, White, naive::Backtracking,
@@ -18,8 +20,10 @@ fn oracle(pattern: Pattern) -> Sequence {
     Sequence::new(pattern.stages().iter().map(stage).collect())
 }
 
+type Contestant = (Pattern, Box<dyn Split>, Sequence);
+
 /// Patterns that cut differently, with their splitters and oracles.
-fn different() -> Vec<(Pattern, Box<dyn Split>, Sequence)> {
+fn different() -> Vec<Contestant> {
     [
         Pattern::Gpt2,
         Pattern::Cl100k,
@@ -355,13 +359,16 @@ fn scanning_on_from_any_boundary_gives_the_rest() {
     }
 }
 
+/// Compiled once for all cases.
+static DIFFERENT: LazyLock<Vec<Contestant>> = LazyLock::new(different);
+
 proptest! {
     #![proptest_config(ProptestConfig::with_cases(100))]
 
     #[test]
     fn mixed_text(text in strategies::mixed_text()) {
-        for (pattern, fast, slow) in different() {
-            check(pattern, fast.as_ref(), &slow, &text);
+        for (pattern, fast, slow) in DIFFERENT.iter() {
+            check(pattern, fast.as_ref(), slow, &text);
         }
     }
 }
