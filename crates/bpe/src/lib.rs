@@ -30,7 +30,7 @@
 //! # Cost
 //!
 //! A piece that is one token costs a look-up. Another piece of n bytes costs `O(n log n)`; up to
-//! 64 symbols a scan of all pairs is used instead of a queue, because it is faster there. Nothing
+//! 32 symbols all pairs are scanned for the lowest rank, above that they wait in a queue. Nothing
 //! recurses. Training touches each place of a pair when the pair is merged and rescans nothing.
 //!
 //! # When to use something else
@@ -59,6 +59,7 @@ mod model;
 pub mod naive;
 mod options;
 mod pairs;
+mod queue;
 #[cfg(feature = "train")]
 mod train;
 

@@ -30,8 +30,8 @@ pub struct Bpe {
     units: Box<[Symbol; 256]>,
     /// All 256 bytes are symbols and nothing else plays a part, so bytes map to symbols one to one.
     plain_bytes: bool,
-    /// Units that are no findable token, but that tokens contain (ranks and scores only): the id
-    /// of an unused piece, or a number beyond the vocabulary.
+    /// Units that are no token (or an unused one), but that tokens contain, for ranks and scores
+    /// only: numbers beyond the vocabulary.
     extra: HashMap<Box<[u8]>, Symbol>,
     frozen: Frozen,
     /// Some unused piece of more than one unit exists, so results may have to be split again.
@@ -114,8 +114,8 @@ impl Bpe {
     ///
     /// Tokens of kind `UserDefined` are cut out first, longest match first, and never merge.
     /// Pieces of kind `Unused` merge, but are split again in the result. Tokens of the other kinds
-    /// are not made by merging. Unknown characters are dealt with after merging: SentencePiece
-    /// itself always has [`fuse_unk`](BpeOptions::fuse_unk) on.
+    /// are not made by merging. Unknown characters, among them unused pieces of one character, are dealt
+    /// with after merging: SentencePiece itself always has [`fuse_unk`](BpeOptions::fuse_unk) on.
     ///
     /// # Errors
     ///
@@ -257,17 +257,10 @@ impl Bpe {
     /// Gives a symbol to every unit that occurs in a token of these kinds and has none yet.
     fn collect_extra(&mut self, kinds: &[TokenKind]) {
         let alphabet = self.options.alphabet;
-        for (id, bytes, kind) in self.vocab.iter() {
-            if kind == TokenKind::Unused && kinds.contains(&kind) {
-                match units(alphabet, bytes).nth(1) {
-                    Some(_) => self.splits_unused = true,
-                    None if !bytes.is_empty() && self.vocab.get(bytes).is_none() => {
-                        self.extra.entry(bytes.into()).or_insert(id.0);
-                    }
-                    None => {}
-                }
-            }
-        }
+        self.splits_unused = kinds.contains(&TokenKind::Unused)
+            && self.vocab.iter().any(|(_, bytes, kind)| {
+                kind == TokenKind::Unused && units(alphabet, bytes).nth(1).is_some()
+            });
         let mut next = self.vocab.len();
         for (_, bytes, kind) in self.vocab.iter() {
             if !kinds.contains(&kind) {
@@ -360,7 +353,7 @@ impl Bpe {
         }
         let symbol = |bytes: &[u8]| match self.vocab.get(bytes) {
             Some(id) => (self.vocab.kind(id) != Some(TokenKind::UserDefined)).then_some(id.0),
-            None => unused.get(bytes).or_else(|| self.extra.get(bytes)).copied(),
+            None => self.extra.get(bytes).or_else(|| unused.get(bytes)).copied(),
         };
         let mut pairs = PairTable::with_capacity(self.vocab.len());
         for (id, bytes, kind) in self.vocab.iter() {

@@ -41,6 +41,7 @@ pub(crate) struct PairTable {
     slots: Vec<Slot>,
     shift: u32,
     len: usize,
+    max_rank: u32,
 }
 
 #[derive(Clone, Copy)]
@@ -57,7 +58,7 @@ impl PairTable {
     /// A table that holds `pairs` pairs without growing.
     pub(crate) fn with_capacity(pairs: usize) -> Self {
         let slots = (pairs.max(2) * 2).next_power_of_two();
-        Self { slots: vec![EMPTY; slots], shift: 64 - slots.trailing_zeros(), len: 0 }
+        Self { slots: vec![EMPTY; slots], shift: 64 - slots.trailing_zeros(), len: 0, max_rank: 0 }
     }
 
     /// The merge of a pair, or [`NO_MERGE`].
@@ -74,6 +75,11 @@ impl PairTable {
         }
     }
 
+    /// The highest rank, 0 if there is no pair.
+    pub(crate) fn max_rank(&self) -> u32 {
+        self.max_rank
+    }
+
     /// Sets the merge of a pair; the last one said wins.
     pub(crate) fn insert(&mut self, left: Symbol, right: Symbol, merge: Merge) {
         debug_assert!(left != NO_SYMBOL && right != NO_SYMBOL && merge != NO_MERGE);
@@ -82,8 +88,10 @@ impl PairTable {
             for slot in self.slots.iter().filter(|slot| slot.key != EMPTY.key) {
                 grown.place(slot.key, slot.merge);
             }
+            grown.max_rank = self.max_rank;
             *self = grown;
         }
+        self.max_rank = self.max_rank.max(merge.rank());
         self.place(key(left, right), merge);
     }
 

@@ -430,6 +430,9 @@ fn unused_pieces_split_again_down_to_the_last() {
     // sentencepiece 0.2.3: "aaaa" and "aa" are unused.
     let tokens = [("a", N, -9.0), ("b", N, -9.0), ("aa", X, -1.0), ("aaaa", X, -2.0)];
     check(&scored(&tokens, sentencepiece()), "aaaaab", "a|a|a|a|a|b");
+    // An unused single character is unknown, but takes part in merges.
+    let tokens = [("a", N, -9.0), ("b", X, -9.0), ("ab", N, -1.0)];
+    check(&scored(&tokens, sentencepiece()), "abbba", "ab|<unk>|a");
     // A deep chain: each piece is the one before and one more letter.
     let chain: Vec<String> = (1..=400).map(|n| "a".repeat(n)).collect();
     let tokens: Vec<(&str, TokenKind, f32)> = chain

@@ -125,6 +125,17 @@ macro_rules! tally {
             $($(#[doc = $doc])+ pub $field: u64,)+
         }
 
+        impl Tally {
+            /// The names of the sums.
+            pub const FIELDS: &'static [&'static str] = &[$(stringify!($field)),+];
+
+            /// The sums, in the order of [`FIELDS`](Self::FIELDS).
+            #[must_use]
+            pub fn values(&self) -> Vec<u64> {
+                vec![$(self.$field),+]
+            }
+        }
+
         impl std::ops::AddAssign<&Tally> for Tally {
             fn add_assign(&mut self, other: &Self) {
                 $(self.$field += other.$field;)+
@@ -229,10 +240,10 @@ impl Tally {
 
 /// For each of `spans` (sorted and disjoint), the tokens from the first to the last that overlap
 /// it. Linear in spans and tokens.
-fn touching<'t>(
-    tokens: &'t [Placed],
+fn touching(
+    tokens: &[Placed],
     spans: impl Iterator<Item = Span>,
-) -> impl Iterator<Item = (Span, &'t [Placed])> {
+) -> impl Iterator<Item = (Span, &[Placed])> {
     let mut first = 0;
     spans.map(move |span| {
         while tokens.get(first).is_some_and(|token| token.span.end <= span.start) {
@@ -295,6 +306,12 @@ macro_rules! ratios {
             #[must_use]
             pub fn better(self) -> Better {
                 match self { $(Self::$name => Better::$better,)+ }
+            }
+
+            /// The names of the sum above and the sum below the line, of [`Tally::FIELDS`].
+            #[must_use]
+            pub fn fields(self) -> (&'static str, &'static str) {
+                match self { $(Self::$name => (stringify!($above), stringify!($below)),)+ }
             }
 
             /// The sum above and the sum below the line.

@@ -54,14 +54,9 @@ impl Bootstrap {
     /// `None` where the denominators add up to zero.
     #[must_use]
     pub fn ratio(&self, parts: &[(f64, f64)]) -> Option<Estimate> {
-        self.statistic(parts.len(), |weights| {
-            let (mut above, mut below) = (0.0, 0.0);
-            for (&(a, b), weight) in parts.iter().zip(weights) {
-                above += a * weight;
-                below += b * weight;
-            }
-            (below > 0.0).then(|| above / below)
-        })
+        let mut table = Table::new(2);
+        parts.iter().for_each(|&(above, below)| table.push(&[above, below]));
+        self.ratios(&table, &[(0, 1)], &[]).ratios[0]
     }
 
     /// The difference between the ratios of two contestants on the same documents, `a` minus `b`.
@@ -72,16 +67,81 @@ impl Bootstrap {
     #[must_use]
     pub fn ratio_difference(&self, a: &[(f64, f64)], b: &[(f64, f64)]) -> Option<Estimate> {
         assert_eq!(a.len(), b.len(), "a paired difference needs the same documents on both sides");
-        self.statistic(a.len(), |weights| {
-            let mut sums = [0.0; 4];
-            for ((a, b), weight) in a.iter().zip(b).zip(weights) {
-                for (sum, part) in sums.iter_mut().zip([a.0, a.1, b.0, b.1]) {
-                    *sum += part * weight;
+        let mut table = Table::new(4);
+        a.iter().zip(b).for_each(|(a, b)| table.push(&[a.0, a.1, b.0, b.1]));
+        self.ratios(&table, &[(0, 1), (2, 3)], &[(0, 1)]).differences[0]
+    }
+
+    /// Any number of ratios of column sums, and of differences between those ratios, from the same
+    /// resamples in one go.
+    ///
+    /// `ratios` are pairs of columns, above and below the line; `differences` are pairs of indices
+    /// into `ratios`. What is not defined (nothing below the line) is `None`; resamples where it is
+    /// not are left out, and if they are more than one in ten there is no interval.
+    ///
+    /// `O(resamples x documents x columns)`.
+    ///
+    /// # Panics
+    ///
+    /// If a column or ratio does not exist.
+    #[must_use]
+    pub fn ratios(
+        &self,
+        table: &Table,
+        ratios: &[(usize, usize)],
+        differences: &[(usize, usize)],
+    ) -> Ratios {
+        let columns = table.columns;
+        let n = table.len();
+        let divide = |sums: &[f64], (above, below): (usize, usize)| {
+            (sums[below] > 0.0).then(|| sums[above] / sums[below])
+        };
+        let mut sums = vec![0.0; columns];
+        let add = |sums: &mut [f64], row: &[f64]| {
+            for (sum, value) in sums.iter_mut().zip(row) {
+                *sum += value;
+            }
+        };
+        table.values.chunks_exact(columns).for_each(|row| add(&mut sums, row));
+        let of_all: Vec<Option<f64>> = ratios.iter().map(|&pair| divide(&sums, pair)).collect();
+        let mut spread = vec![Vec::new(); ratios.len()];
+        let mut difference_spread = vec![Vec::new(); differences.len()];
+        if n >= MIN_DOCUMENTS {
+            let mut rng = Rng::new(self.seed);
+            let mut drawn = vec![None; ratios.len()];
+            for _ in 0..self.resamples {
+                sums.fill(0.0);
+                for _ in 0..n {
+                    let at = rng.below(n as u64) as usize * columns;
+                    add(&mut sums, &table.values[at..at + columns]);
+                }
+                for ((value, &pair), spread) in drawn.iter_mut().zip(ratios).zip(&mut spread) {
+                    *value = divide(&sums, pair);
+                    spread.extend(*value);
+                }
+                for (&(a, b), spread) in differences.iter().zip(&mut difference_spread) {
+                    spread.extend(drawn[a].zip(drawn[b]).map(|(a, b): (f64, f64)| a - b));
                 }
             }
-            let [a0, a1, b0, b1] = sums;
-            (a1 > 0.0 && b1 > 0.0).then(|| a0 / a1 - b0 / b1)
-        })
+        }
+        let estimate = |value: Option<f64>, spread: &mut Vec<f64>| {
+            value.map(|value| Estimate { value, interval: self.interval(spread) })
+        };
+        Ratios {
+            ratios: of_all.iter().zip(&mut spread).map(|(&v, s)| estimate(v, s)).collect(),
+            differences: differences
+                .iter()
+                .zip(&mut difference_spread)
+                .map(|(&(a, b), s)| estimate(of_all[a].zip(of_all[b]).map(|(a, b)| a - b), s))
+                .collect(),
+        }
+    }
+
+    /// The percentile interval of the values of all resamples.
+    fn interval(&self, values: &mut [f64]) -> Option<[f64; 2]> {
+        let enough = !values.is_empty() && values.len() * 10 >= self.resamples * 9;
+        values.sort_by(f64::total_cmp);
+        enough.then(|| [percentile(values, 0.025), percentile(values, 0.975)])
     }
 
     /// Any statistic of `n` weighted documents. It is called with weight 1 for each document
@@ -106,11 +166,59 @@ impl Bootstrap {
             }
             values.extend(statistic(&weights));
         }
-        let enough = values.len() * 10 >= self.resamples * 9;
-        values.sort_by(f64::total_cmp);
-        let interval = enough.then(|| [percentile(&values, 0.025), percentile(&values, 0.975)]);
-        Some(Estimate { value, interval })
+        Some(Estimate { value, interval: self.interval(&mut values) })
     }
+}
+
+/// Numbers of documents: a row each, the same columns in every row.
+#[derive(Clone, Debug)]
+pub struct Table {
+    columns: usize,
+    values: Vec<f64>,
+}
+
+impl Table {
+    /// A table without rows.
+    ///
+    /// # Panics
+    ///
+    /// If there is no column.
+    #[must_use]
+    pub fn new(columns: usize) -> Self {
+        assert!(columns > 0, "a table needs a column");
+        Self { columns, values: Vec::new() }
+    }
+
+    /// Adds the row of a document.
+    ///
+    /// # Panics
+    ///
+    /// If it has another number of columns.
+    pub fn push(&mut self, row: &[f64]) {
+        assert_eq!(row.len(), self.columns, "every row has the same columns");
+        self.values.extend_from_slice(row);
+    }
+
+    /// The number of rows.
+    #[must_use]
+    pub fn len(&self) -> usize {
+        self.values.len() / self.columns
+    }
+
+    /// Whether there is no row.
+    #[must_use]
+    pub fn is_empty(&self) -> bool {
+        self.values.is_empty()
+    }
+}
+
+/// What [`Bootstrap::ratios`] gives, in the order of what was asked.
+#[derive(Clone, Debug)]
+pub struct Ratios {
+    /// The ratios.
+    pub ratios: Vec<Option<Estimate>>,
+    /// The differences.
+    pub differences: Vec<Option<Estimate>>,
 }
 
 /// The `q` quantile of sorted values, by linear interpolation between the two nearest.

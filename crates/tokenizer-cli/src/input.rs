@@ -7,6 +7,7 @@ use std::io::{self, BufRead, BufReader, Read};
 use std::path::{Path, PathBuf};
 
 use clap::Args;
+use indicatif::ProgressBar;
 
 use crate::failure::Failure;
 use crate::output;
@@ -76,14 +77,15 @@ fn walk(root: &Path, found: &mut Vec<Source>) -> Result<(), Failure> {
     Ok(())
 }
 
-/// Calls `each` with every document of a source, in order, and the bytes it took.
+/// Calls `each` with every document of a source, in order; `bar` moves by the bytes of the file.
 pub(crate) fn documents(
     source: &Source,
     options: &InputOptions,
+    bar: &ProgressBar,
     each: &mut dyn FnMut(String) -> Result<(), Failure>,
 ) -> Result<(), Failure> {
     let path = &source.path;
-    let mut reader = open(path)?;
+    let mut reader = open(path, bar)?;
     let is_json_lines = inner_extension(path).is_some_and(|ending| ending == "jsonl");
     if !is_json_lines && !options.lines {
         let mut bytes = Vec::new();
@@ -117,18 +119,20 @@ pub(crate) fn documents(
 /// The whole of a file as bytes, unpacked; for models and ids.
 pub(crate) fn bytes(path: &Path) -> Result<Vec<u8>, Failure> {
     let mut bytes = Vec::new();
-    open(path)?.read_to_end(&mut bytes).map_err(|e| Failure::file(path, e))?;
+    open(path, &ProgressBar::hidden())?
+        .read_to_end(&mut bytes)
+        .map_err(|e| Failure::file(path, e))?;
     Ok(bytes)
 }
 
-fn open(path: &Path) -> Result<Box<dyn BufRead>, Failure> {
+fn open(path: &Path, bar: &ProgressBar) -> Result<Box<dyn BufRead>, Failure> {
     if path == Path::new("-") {
         return Ok(Box::new(io::stdin().lock()));
     }
     if path.is_dir() {
         return Err(Failure::file(path, "is a directory"));
     }
-    let file = output::open(path)?;
+    let file = bar.wrap_read(output::open(path)?);
     Ok(match path.extension().and_then(OsStr::to_str) {
         Some("gz") => Box::new(BufReader::with_capacity(
             1 << 16,
@@ -157,9 +161,7 @@ fn text(
 ) -> Result<String, Failure> {
     match String::from_utf8(bytes) {
         Ok(text) => Ok(text),
-        Err(error) if options.lossy => {
-            Ok(String::from_utf8_lossy(error.as_bytes()).into_owned())
-        }
+        Err(error) if options.lossy => Ok(String::from_utf8_lossy(error.as_bytes()).into_owned()),
         Err(error) => {
             let at = offset + error.utf8_error().valid_up_to() as u64;
             Err(Failure::file(

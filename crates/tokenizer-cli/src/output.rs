@@ -31,11 +31,24 @@ pub(crate) fn clean_up_on_interrupt() {
 /// Dropped before [`commit`](Self::commit), it leaves nothing and an older file as it was.
 pub(crate) struct AtomicFile {
     path: PathBuf,
-    file: BufWriter<tempfile::NamedTempFile>,
+    file: Target,
+}
+
+enum Target {
+    File(BufWriter<tempfile::NamedTempFile>),
+    Device(BufWriter<File>),
 }
 
 impl AtomicFile {
     pub(crate) fn create(path: &Path) -> Result<Self, Failure> {
+        // A link stays a link: the file that it points to is replaced.
+        let path = &std::fs::canonicalize(path).unwrap_or_else(|_| path.to_owned());
+        if path.metadata().is_ok_and(|m| !m.is_file() && !m.is_dir()) {
+            // A device or a pipe cannot be replaced, only written to.
+            let file =
+                File::options().write(true).open(path).map_err(|e| Failure::file(path, e))?;
+            return Ok(Self { path: path.to_owned(), file: Target::Device(BufWriter::new(file)) });
+        }
         let folder = match path.parent() {
             Some(folder) if !folder.as_os_str().is_empty() => folder,
             _ => Path::new("."),
@@ -53,14 +66,17 @@ impl AtomicFile {
         }
         let file = builder.tempfile_in(folder).map_err(|e| Failure::file(path, e))?;
         temporary().push(file.path().to_owned());
-        Ok(Self { path: path.to_owned(), file: BufWriter::new(file) })
+        Ok(Self { path: path.to_owned(), file: Target::File(BufWriter::new(file)) })
     }
 
     /// Makes the file appear, whole.
     pub(crate) fn commit(self) -> Result<(), Failure> {
         let Self { path, file } = self;
         let fail = |error: io::Error| Failure::file(&path, error);
-        let file = file.into_inner().map_err(|e| fail(e.into_error()))?;
+        let file = match file {
+            Target::File(file) => file.into_inner().map_err(|e| fail(e.into_error()))?,
+            Target::Device(mut file) => return file.flush().map_err(fail),
+        };
         file.as_file().sync_all().map_err(fail)?;
         let name = file.path().to_owned();
         file.persist(&path).map_err(|e| fail(e.error))?;
@@ -78,17 +94,43 @@ impl AtomicFile {
 
 impl Write for AtomicFile {
     fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
-        self.file.write(bytes)
+        match &mut self.file {
+            Target::File(file) => file.write(bytes),
+            Target::Device(file) => file.write(bytes),
+        }
     }
 
     fn flush(&mut self) -> io::Result<()> {
-        self.file.flush()
+        match &mut self.file {
+            Target::File(file) => file.flush(),
+            Target::Device(file) => file.flush(),
+        }
     }
 }
 
 /// Standard output, buffered, closed quietly when its reader leaves.
 pub(crate) fn stdout() -> BufWriter<io::StdoutLock<'static>> {
     BufWriter::with_capacity(1 << 16, io::stdout().lock())
+}
+
+/// Writes all of `bytes` to standard output.
+pub(crate) fn print(bytes: &[u8]) -> Result<(), Failure> {
+    let mut out = stdout();
+    out.write_all(bytes)?;
+    out.flush()?;
+    Ok(())
+}
+
+/// Writes one JSON document and a line end to standard output.
+pub(crate) fn print_json(value: &serde_json::Value) -> Result<(), Failure> {
+    let mut text = serde_json::to_vec_pretty(value).map_err(io::Error::from)?;
+    text.push(b'\n');
+    print(&text)
+}
+
+/// Says on standard error why a command fails. Where that is closed nobody hears it.
+pub(crate) fn complain(message: &str) {
+    let _ = writeln!(io::stderr(), "tok: {message}");
 }
 
 /// What is said on standard error while a command works: nothing in a pipe or under `--quiet`.
@@ -121,14 +163,14 @@ impl Progress {
     /// A warning; shown in pipes too, unless `--quiet`.
     pub(crate) fn warn(&self, message: impl std::fmt::Display) {
         if !self.quiet {
-            eprintln!("tok: warning: {message}");
+            let _ = writeln!(io::stderr(), "tok: warning: {message}");
         }
     }
 
     /// A remark for the person at the terminal; unless `--quiet`.
     pub(crate) fn note(&self, message: impl std::fmt::Display) {
         if !self.quiet {
-            eprintln!("{message}");
+            let _ = writeln!(io::stderr(), "{message}");
         }
     }
 }

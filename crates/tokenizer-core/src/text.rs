@@ -1,4 +1,5 @@
 use alloc::borrow::Cow;
+use alloc::boxed::Box;
 use alloc::vec::Vec;
 
 use crate::{Edit, Span};
@@ -13,6 +14,16 @@ pub trait Normalize: Send + Sync {
     /// Appends to `edits`, sorted and disjoint in source and target; between two edits the texts
     /// are equal byte for byte. Appends nothing when the text is unchanged.
     fn normalize_with_edits<'t>(&self, text: &'t str, edits: &mut Vec<Edit>) -> Cow<'t, str>;
+}
+
+impl<N: Normalize + ?Sized> Normalize for Box<N> {
+    fn normalize<'t>(&self, text: &'t str) -> Cow<'t, str> {
+        (**self).normalize(text)
+    }
+
+    fn normalize_with_edits<'t>(&self, text: &'t str, edits: &mut Vec<Edit>) -> Cow<'t, str> {
+        (**self).normalize_with_edits(text, edits)
+    }
 }
 
 /// Cuts text into pieces that are encoded independently.

@@ -19,9 +19,11 @@
 mod added;
 mod counting;
 mod decoder;
+mod embedded;
 mod encode_stream;
 mod encoding;
 mod fit;
+pub mod lift;
 mod limit;
 mod load;
 mod lower;

@@ -190,7 +190,7 @@ pub(super) fn layers(packages: &[Package]) -> Vec<Problem> {
             let other = dependency.name.as_str();
             let allowed = match (aside(name), row(name), aside(other), row(other)) {
                 (_, _, Some((.., Use::InTests)), _) => {
-                    dependency.kind == Kind::Dev || name == "benches"
+                    dependency.kind == Kind::Dev || UNLISTED.contains(&name)
                 }
                 (_, _, Some((.., Use::Never)), _) => false,
                 (Some((_, reach, _)), ..) => match reach {

@@ -209,7 +209,7 @@ impl<'m> NaiveEncoder<'m> {
                 Some((id, bytes, _)) => (bytes, Some(id), true),
                 None => {
                     let unit = split_units(self.model.options().alphabet, rest)[0];
-                    (unit, vocab.get(unit).or_else(|| self.unused.get(unit).copied()), false)
+                    (unit, vocab.get(unit), false)
                 }
             };
             parts.push(Part { bytes: bytes.to_vec(), token, len: bytes.len(), frozen });

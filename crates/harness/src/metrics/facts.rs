@@ -87,6 +87,17 @@ impl TextFacts {
         facts
     }
 
+    /// The facts of `text` in a language that is known (a BCP-47 tag): in Chinese, Japanese, Thai,
+    /// Lao, Khmer, Burmese and Tibetan no document separates words, even one that is mostly
+    /// foreign names.
+    #[must_use]
+    pub fn in_language(text: &str, language: &str) -> Self {
+        let mut facts = Self::new(text);
+        let language = language.split(['-', '_']).next().unwrap_or(language);
+        facts.spaced &= !["zh", "ja", "th", "lo", "km", "my", "bo", "yue"].contains(&language);
+        facts
+    }
+
     /// The length of the text in bytes.
     #[must_use]
     pub fn bytes(&self) -> u64 {
@@ -207,6 +218,14 @@ mod tests {
         ] {
             assert_eq!(TextFacts::new(text).spaced(), spaced, "{text:?}");
         }
+    }
+
+    #[test]
+    fn languages_without_spaces_are_known() {
+        assert!(TextFacts::in_language("TypeScript 5", "en").spaced());
+        assert!(TextFacts::in_language("TypeScript 5", "und").spaced());
+        assert!(!TextFacts::in_language("TypeScript 5", "zh-Hans").spaced());
+        assert!(!TextFacts::in_language("人人生而自由", "en").spaced());
     }
 
     #[test]

@@ -3,6 +3,7 @@
 use std::collections::HashSet;
 
 use bpe::{Alphabet, Bpe, BpeOptions, EndOfWord};
+use formats::sentencepiece::parse_byte_piece;
 use formats::tokenizer_json as doc;
 use formats::{IdMap, byte_level};
 use tokenizer_core::{Model, Normalize, TokenId, TokenKind, Vocab, VocabBuilder};
@@ -127,16 +128,11 @@ fn lower_bpe(
             && !merged.contains(&id)
             && model.unk_token.as_deref() != Some(token)
     };
-    let byte_of = |token: &str| {
-        let hex = token.strip_prefix("<0x")?.strip_suffix('>')?;
-        let byte = u8::from_str_radix(hex, 16).ok()?;
-        (format!("{byte:02X}") == hex).then_some(byte)
-    };
     let mut dead: HashSet<u32> = HashSet::new();
     let vocab = vocab_of(model.vocab.iter(), |vocab, token| {
         let id = vocab.len() as u32;
         if model.byte_fallback
-            && let Some(byte) = byte_of(token)
+            && let Some(byte) = parse_byte_piece(token)
         {
             return vocab.push(&[byte], TokenKind::Byte).map(drop);
         }
@@ -240,9 +236,19 @@ fn lower_unigram(model: &doc::Unigram, special: &HashSet<&str>) -> Result<Unigra
     }
     let mut vocab = Vocab::builder();
     for (id, piece) in model.pieces.iter().enumerate() {
+        let is_last = last.get(piece) == Some(&id);
+        if model.byte_fallback
+            && is_last
+            && let Some(byte) = parse_byte_piece(piece)
+        {
+            vocab
+                .push(&[byte], TokenKind::Byte)
+                .map_err(|error| LowerError::caused("model.vocab", error))?;
+            continue;
+        }
         let kind = if model.unk_id == Some(id as u32) {
             TokenKind::Unknown
-        } else if last.get(piece) != Some(&id) || piece.is_empty() || special.contains(piece) {
+        } else if !is_last || piece.is_empty() || special.contains(piece) {
             TokenKind::Unused
         } else {
             TokenKind::Normal

@@ -1,0 +1,82 @@
+//! `harness`: the referee. `harness bench-all` trains, verifies and measures every algorithm on
+//! every fixture corpus and writes a report; `harness check` holds a report against its files.
+//!
+//! Exit codes: 0 success, 1 a check failed, 2 usage, 3 bad input or file error.
+
+mod program;
+
+use std::path::PathBuf;
+use std::process::ExitCode;
+
+use clap::{Args, Parser, Subcommand};
+
+#[derive(Parser)]
+#[command(name = "harness", version, about = "Compares tokenizers on equal terms")]
+struct Cli {
+    #[command(subcommand)]
+    command: Command,
+}
+
+#[derive(Subcommand)]
+enum Command {
+    /// Train, verify and measure every algorithm on every fixture corpus, and write the report
+    BenchAll(BenchAll),
+    /// Hold the hashes of a report against its files
+    Check(Check),
+    /// One training in a process of its own, for bench-all: reads a task, writes what it measured
+    #[command(hide = true)]
+    TrainOne,
+}
+
+/// Options of `bench-all`.
+#[derive(Args)]
+pub(crate) struct BenchAll {
+    /// Fewer sizes, rounds and resamples: under two minutes
+    #[arg(long)]
+    quick: bool,
+    /// Where report.json, report.md and report.html go
+    #[arg(long, value_name = "DIR", default_value = "target/bench-all")]
+    out: PathBuf,
+    /// The folder with MANIFEST.json
+    #[arg(long, value_name = "DIR", default_value = "fixtures")]
+    fixtures: PathBuf,
+    /// Where criterion left its results
+    #[arg(long, value_name = "DIR", default_value = "target/criterion")]
+    criterion: PathBuf,
+    /// Decides the division of the documents and the resamples
+    #[arg(long, value_name = "N", default_value_t = 1)]
+    seed: u64,
+    /// Only these corpora, by name
+    #[arg(long, value_name = "NAME,..", value_delimiter = ',')]
+    corpora: Vec<String>,
+    /// Only these algorithms, by name
+    #[arg(long, value_name = "NAME,..", value_delimiter = ',')]
+    algorithms: Vec<String>,
+}
+
+/// Options of `check`.
+#[derive(Args)]
+pub(crate) struct Check {
+    /// The report
+    #[arg(value_name = "report.json")]
+    report: PathBuf,
+    /// The folder that the report's files are in
+    #[arg(long, value_name = "DIR", default_value = "fixtures")]
+    fixtures: PathBuf,
+}
+
+fn main() -> ExitCode {
+    let result = match Cli::parse().command {
+        Command::BenchAll(options) => program::bench_all::run(&options),
+        Command::Check(options) => program::check::run(&options),
+        Command::TrainOne => program::train_one::serve().map(|()| true),
+    };
+    match result {
+        Ok(true) => ExitCode::SUCCESS,
+        Ok(false) => ExitCode::from(1),
+        Err(problem) => {
+            eprintln!("harness: {problem}");
+            ExitCode::from(3)
+        }
+    }
+}

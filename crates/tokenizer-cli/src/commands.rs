@@ -1,0 +1,11 @@
+//! The commands, a file each.
+
+pub(crate) mod compare;
+pub(crate) mod completions;
+pub(crate) mod count;
+pub(crate) mod counts;
+pub(crate) mod decode;
+pub(crate) mod encode;
+pub(crate) mod inspect;
+pub(crate) mod splitters;
+pub(crate) mod train;

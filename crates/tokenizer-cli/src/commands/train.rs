@@ -1,0 +1,428 @@
+//! `tok train`.
+
+mod learn;
+mod trace;
+mod write;
+
+use std::path::{Path, PathBuf};
+use std::time::Instant;
+
+use clap::{Args, ValueEnum};
+use serde_json::{Value, json};
+use tokenizer::lift::{Preparation, Target};
+
+use self::trace::Trace;
+use crate::Mode;
+use crate::corpus::{self, Counted};
+use crate::failure::Failure;
+use crate::input::InputOptions;
+use crate::output::{self, Progress};
+
+#[derive(Args)]
+#[command(after_help = "\
+The ending of FILE picks the format:
+  .json      tokenizer.json, for all algorithms
+  .model     SentencePiece, for unigram, and for bpe with --unit char
+  .tiktoken  ranks, for bpe over bytes without special tokens
+  .txt       vocab.txt, for wordpiece
+What a format cannot say is refused. The file is read back and compared with the trained model
+before it appears.
+
+Splitters, unless --pretok says otherwise: gpt2 for bpe (whitespace with --end-of-word), bert for
+wordpiece, metaspace for unigram and for .model files, words for word, none for char and byte.
+
+Examples:
+  tok train bpe corpus/ -o tokenizer.json --vocab-size 8000
+  tok train unigram corpus.jsonl.zst -o sp.model --vocab-size 8000,16000 --normalizer nmt_nfkc
+  tok train bpe words.txt --merges 9 --unit char --end-of-word '</w>' --ties first-occurrence \\
+      --trace merges.jsonl -o words.json")]
+pub(crate) struct Train {
+    /// The algorithm
+    #[arg(value_enum)]
+    pub(crate) algorithm: Algorithm,
+    /// Text: files, directories (recursively), - for standard input
+    #[arg(value_name = "FILES", required_unless_present = "counts")]
+    files: Vec<PathBuf>,
+    /// Where the tokenizer goes; without it only the summary and the trace are made
+    #[arg(long, short, value_name = "FILE")]
+    out: Option<PathBuf>,
+    /// The number of tokens, special tokens included. Several with commas between: one file each,
+    /// with the size in front of its ending
+    #[arg(long, value_name = "N[,N..]", value_delimiter = ',', conflicts_with = "merges")]
+    pub(crate) vocab_size: Vec<usize>,
+    /// The number of merges (bpe) instead of a vocabulary size
+    #[arg(long, value_name = "N")]
+    pub(crate) merges: Option<usize>,
+    /// How text is cut into pieces: a name of `tok splitters`, regex:PATTERN, or a list with commas
+    #[arg(long, value_name = "SPEC", help_heading = "Text")]
+    pretok: Option<String>,
+    /// How text is normalized: a name of `tok splitters`, or a list with commas [default: none;
+    /// for .txt bert-cased]
+    #[arg(long, value_name = "NAME", help_heading = "Text")]
+    normalizer: Option<String>,
+    /// Shards of piece counts (`tok counts write`) instead of text
+    #[arg(long, value_name = "FILE", num_args = 1.., conflicts_with = "files", help_heading = "Text")]
+    counts: Vec<PathBuf>,
+    #[command(flatten)]
+    input: InputOptions,
+    /// What tokens are made of (bpe, wordpiece) [default: byte for bpe, char for wordpiece]
+    #[arg(long, value_enum, help_heading = "Algorithm")]
+    pub(crate) unit: Option<Unit>,
+    /// Marks the end of words (bpe), as </w>
+    #[arg(long, value_name = "SUFFIX", help_heading = "Algorithm")]
+    pub(crate) end_of_word: Option<String>,
+    /// Whether the end of a word is a symbol of its own behind the last character (the textbook
+    /// algorithm), or glued to it (subword-nmt, Hugging Face) [default: symbol]
+    #[arg(long, value_enum, requires = "end_of_word", help_heading = "Algorithm")]
+    pub(crate) end_of_word_as: Option<EndOfWordAs>,
+    /// Goes in front of what continues a word (bpe, wordpiece) [default: none for bpe, ## for
+    /// wordpiece]
+    #[arg(long, value_name = "PREFIX", help_heading = "Algorithm")]
+    pub(crate) continuing_prefix: Option<String>,
+    /// Which of several equally frequent pairs is merged (bpe) [default: lowest-ids; for .model
+    /// sentencepiece]
+    #[arg(long, value_enum, help_heading = "Algorithm")]
+    pub(crate) ties: Option<TieRule>,
+    /// What makes a pair worth merging (wordpiece) [default: pmi]
+    #[arg(long, value_enum, help_heading = "Algorithm")]
+    pub(crate) criterion: Option<Criterion>,
+    /// Pairs that occur less often are not merged (bpe, wordpiece) [default: 1]
+    #[arg(long, value_name = "N", help_heading = "Algorithm")]
+    pub(crate) min_frequency: Option<u64>,
+    /// The longest token, in units (bpe, wordpiece, unigram) [default: 16 for unigram]
+    #[arg(long, value_name = "N", help_heading = "Algorithm")]
+    pub(crate) max_token_length: Option<usize>,
+    /// At most so many characters are tokens (bpe and wordpiece over characters)
+    #[arg(long, value_name = "N", help_heading = "Algorithm")]
+    pub(crate) alphabet_limit: Option<usize>,
+    /// The share of the text's characters that are tokens (bpe and wordpiece over characters,
+    /// unigram) [default: 0.9995 for unigram, else 1]
+    #[arg(long, value_name = "SHARE", help_heading = "Algorithm")]
+    pub(crate) character_coverage: Option<f64>,
+    /// Characters without a token become bytes (bpe over characters, unigram, char)
+    #[arg(long, help_heading = "Algorithm")]
+    pub(crate) byte_fallback: bool,
+    /// Special tokens, which get the first ids
+    #[arg(long, value_name = "TOKEN", num_args = 1.., help_heading = "Tokens")]
+    pub(crate) special: Vec<String>,
+    /// The token for what is unknown (all but byte and bpe over bytes) [default: [UNK] for
+    /// wordpiece, else <unk>]
+    #[arg(long, value_name = "TOKEN", help_heading = "Tokens")]
+    pub(crate) unk: Option<String>,
+    /// So many ids are kept for later, as <|reserved_0|> and on
+    #[arg(long, value_name = "N", default_value_t = 0, help_heading = "Tokens")]
+    pub(crate) reserved: usize,
+    /// A JSON line for each merge (bpe, wordpiece) or pruning round (unigram)
+    #[arg(long, value_name = "FILE")]
+    trace: Option<PathBuf>,
+    /// Threads [default: as many as there are processors]
+    #[arg(long, value_name = "N")]
+    pub(crate) threads: Option<usize>,
+    /// For scripts that always give one. Every trainer here is deterministic: nothing depends on it
+    #[arg(long, value_name = "N")]
+    seed: Option<u64>,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+pub(crate) enum Algorithm {
+    /// Byte-pair encoding
+    Bpe,
+    /// WordPiece
+    Wordpiece,
+    /// Unigram language model
+    Unigram,
+    /// Characters
+    Char,
+    /// Whole words
+    Word,
+    /// Bytes
+    Byte,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+pub(crate) enum Unit {
+    Byte,
+    Char,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+pub(crate) enum EndOfWordAs {
+    Symbol,
+    Suffix,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+pub(crate) enum TieRule {
+    FirstOccurrence,
+    LowestIds,
+    GreatestBytes,
+    #[value(name = "sentencepiece")]
+    SentencePiece,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+pub(crate) enum Criterion {
+    Pmi,
+    Frequency,
+}
+
+impl Algorithm {
+    pub(crate) fn name(self) -> &'static str {
+        match self {
+            Self::Bpe => "bpe",
+            Self::Wordpiece => "wordpiece",
+            Self::Unigram => "unigram",
+            Self::Char => "char",
+            Self::Word => "word",
+            Self::Byte => "byte",
+        }
+    }
+}
+
+impl Train {
+    pub(crate) fn run(self, mode: Mode, progress: Progress) -> Result<(), Failure> {
+        self.check()?;
+        if let Some(threads) = self.threads {
+            // Fails only where a pool exists already, and none was made before this.
+            let _ = rayon::ThreadPoolBuilder::new().num_threads(threads).build_global();
+        }
+        let target = self.target()?;
+        self.check_target(target)?;
+        let preparation = self.preparation(target)?;
+        let start = Instant::now();
+        let counted = if self.counts.is_empty() {
+            corpus::count(&self.files, &self.input, &preparation, progress)?
+        } else {
+            corpus::read_counts(&self.counts)?
+        };
+        let counting = start.elapsed().as_secs_f64();
+        if counted.counts.is_empty() && self.algorithm != Algorithm::Byte {
+            progress.warn("the input holds no text");
+        }
+        let mut sizes = self.vocab_size.clone();
+        sizes.sort_unstable();
+        sizes.dedup();
+        let learned = self.learn(&counted.counts, &sizes, target, progress)?;
+        let training = start.elapsed().as_secs_f64() - counting;
+
+        let mut models = Vec::new();
+        for learned in learned {
+            let mut summary = json!({
+                "vocab_size": learned.model.vocab_len(),
+                self.steps_name(): learned.steps,
+            });
+            if let Some(asked) = learned.asked
+                && learned.model.vocab_len() < asked
+                && self.algorithm != Algorithm::Byte
+            {
+                summary["asked"] = asked.into();
+                progress.warn(format!(
+                    "the text supports {} tokens only, {asked} were asked for",
+                    learned.model.vocab_len()
+                ));
+            }
+            if let Some(out) = &self.out {
+                let path = match learned.asked {
+                    Some(asked) if sizes.len() > 1 => with_size(out, asked),
+                    _ => out.clone(),
+                };
+                let written = self.write(learned.model, &path, target, &counted.sample)?;
+                summary["file"] = path.display().to_string().into();
+                summary["format"] = written.format.into();
+                summary["file_bytes"] = written.bytes.into();
+                summary["compared_bytes"] = written.compared.into();
+            }
+            models.push(summary);
+        }
+        let summary = json!({
+            "algorithm": self.algorithm.name(),
+            "splitter": preparation.splitter().spec(),
+            "normalizer": self.normalizer_name(target),
+            "documents": counted.documents,
+            "bytes": counted.bytes,
+            "distinct_pieces": counted.counts.len(),
+            "pieces": counted.counts.total(),
+            "counting_seconds": counting,
+            "training_seconds": training,
+            "seconds": start.elapsed().as_secs_f64(),
+            "models": models,
+            "trace": self.trace.as_ref().map(|path| path.display().to_string()),
+        });
+        if mode.json {
+            return output::print_json(&summary);
+        }
+        if !mode.quiet {
+            output::print(describe(&summary, &counted, self.steps_name()).as_bytes())?;
+        }
+        Ok(())
+    }
+
+    /// The format that the ending of the output names; without output the one that says most.
+    fn target(&self) -> Result<Target, Failure> {
+        let Some(out) = &self.out else { return Ok(Target::TokenizerJson) };
+        let ending = out.extension().and_then(|ending| ending.to_str()).unwrap_or_default();
+        Ok(match ending {
+            "json" => Target::TokenizerJson,
+            "model" => Target::SentencePiece,
+            "tiktoken" => Target::Tiktoken,
+            "txt" => Target::VocabTxt,
+            _ => {
+                return Err(Failure::usage(format!(
+                    "{}: the ending of the output picks its format: .json, .model, .tiktoken or .txt",
+                    out.display()
+                )));
+            }
+        })
+    }
+
+    /// Refuses what no trained model of this kind could be written as, before the work.
+    fn check_target(&self, target: Target) -> Result<(), Failure> {
+        let refuse = |what: &str| Err(Failure::usage(what));
+        let by_chars = self.units() == Unit::Char;
+        match (target, self.algorithm) {
+            (Target::TokenizerJson, Algorithm::Wordpiece) if !by_chars && self.out.is_some() => {
+                refuse("WordPiece over bytes has no file format: use --unit char, or no --out")
+            }
+            (Target::TokenizerJson, _) => Ok(()),
+            (Target::SentencePiece, Algorithm::Unigram) => Ok(()),
+            (Target::SentencePiece, Algorithm::Bpe) if by_chars => Ok(()),
+            (Target::SentencePiece, _) => refuse("a .model holds unigram, or bpe with --unit char"),
+            (Target::Tiktoken, Algorithm::Bpe | Algorithm::Byte) if !by_chars => {
+                if self.special.is_empty() && self.reserved == 0 {
+                    return Ok(());
+                }
+                refuse(
+                    "a .tiktoken file holds no special or reserved tokens: they are named when it \
+                     is loaded (--special NAME=ID)",
+                )
+            }
+            (Target::Tiktoken, _) => refuse("a .tiktoken file holds bpe over bytes"),
+            (Target::VocabTxt, Algorithm::Wordpiece) if by_chars => Ok(()),
+            (Target::VocabTxt, _) => refuse("a .txt file holds wordpiece with --unit char"),
+        }
+    }
+
+    fn preparation(&self, target: Target) -> Result<Preparation, Failure> {
+        let splitter = self.pretok.as_deref().unwrap_or_else(|| match self.algorithm {
+            _ if target == Target::SentencePiece => "metaspace",
+            Algorithm::Bpe if self.end_of_word.is_some() => "whitespace",
+            Algorithm::Bpe => "gpt2",
+            Algorithm::Wordpiece => "bert",
+            Algorithm::Unigram => "metaspace",
+            Algorithm::Word => "words",
+            Algorithm::Char | Algorithm::Byte => "none",
+        });
+        Preparation::new(self.normalizer_name(target), splitter, target).map_err(Failure::usage)
+    }
+
+    fn normalizer_name(&self, target: Target) -> &str {
+        self.normalizer.as_deref().unwrap_or(match target {
+            Target::VocabTxt => "bert-cased",
+            _ => "none",
+        })
+    }
+
+    /// What tokens are made of.
+    pub(crate) fn units(&self) -> Unit {
+        self.unit.unwrap_or(match self.algorithm {
+            Algorithm::Bpe | Algorithm::Byte => Unit::Byte,
+            _ => Unit::Char,
+        })
+    }
+
+    fn steps_name(&self) -> &'static str {
+        if self.algorithm == Algorithm::Unigram { "rounds" } else { "merges" }
+    }
+
+    /// Refuses options that the algorithm does not have: an option without effect is a mistake.
+    fn check(&self) -> Result<(), Failure> {
+        use Algorithm::{Bpe, Char, Unigram, Word, Wordpiece};
+        let options: [(&str, bool, &[Algorithm]); 14] = [
+            ("--merges", self.merges.is_some(), &[Bpe]),
+            ("--unit", self.unit.is_some(), &[Bpe, Wordpiece]),
+            ("--end-of-word", self.end_of_word.is_some(), &[Bpe]),
+            ("--continuing-prefix", self.continuing_prefix.is_some(), &[Bpe, Wordpiece]),
+            ("--ties", self.ties.is_some(), &[Bpe]),
+            ("--criterion", self.criterion.is_some(), &[Wordpiece]),
+            ("--min-frequency", self.min_frequency.is_some(), &[Bpe, Wordpiece]),
+            ("--max-token-length", self.max_token_length.is_some(), &[Bpe, Wordpiece, Unigram]),
+            ("--alphabet-limit", self.alphabet_limit.is_some(), &[Bpe, Wordpiece]),
+            ("--character-coverage", self.character_coverage.is_some(), &[Bpe, Wordpiece, Unigram]),
+            ("--byte-fallback", self.byte_fallback, &[Bpe, Unigram, Char]),
+            ("--unk", self.unk.is_some(), &[Bpe, Wordpiece, Unigram, Char, Word]),
+            ("--trace", self.trace.is_some(), &[Bpe, Wordpiece, Unigram]),
+            ("--vocab-size", !self.vocab_size.is_empty(), &[Bpe, Wordpiece, Unigram, Char, Word]),
+        ];
+        for (option, is_given, algorithms) in options {
+            if is_given && !algorithms.contains(&self.algorithm) {
+                let name = self.algorithm.name();
+                return Err(Failure::usage(format!("{name} has no {option}")));
+            }
+        }
+        if self.vocab_size.is_empty() && self.merges.is_none() && self.algorithm != Algorithm::Byte
+        {
+            return Err(Failure::usage(match self.algorithm {
+                Bpe => "give --vocab-size N or --merges N",
+                _ => "give --vocab-size N",
+            }));
+        }
+        if self.unk.is_some() && self.algorithm == Bpe && self.units() == Unit::Byte {
+            return Err(Failure::usage("bpe over bytes has no unknown token: nothing is unknown"));
+        }
+        Ok(())
+    }
+
+    fn open_trace(&self, size: Option<usize>) -> Result<Option<Trace>, Failure> {
+        let Some(path) = &self.trace else { return Ok(None) };
+        let path = size.map_or_else(|| path.clone(), |size| with_size(path, size));
+        Trace::create(&path).map(Some)
+    }
+}
+
+/// The path with the size in front of its ending: `name.8000.json`.
+fn with_size(path: &Path, size: usize) -> PathBuf {
+    let stem = path.file_stem().unwrap_or_default().to_string_lossy();
+    let name = match path.extension() {
+        Some(ending) => format!("{stem}.{size}.{}", ending.to_string_lossy()),
+        None => format!("{stem}.{size}"),
+    };
+    path.with_file_name(name)
+}
+
+fn describe(summary: &Value, counted: &Counted, steps: &str) -> String {
+    let text = |key: &str| summary[key].as_str().unwrap_or_default().to_owned();
+    let source = match (counted.documents, counted.bytes) {
+        (Some(documents), Some(bytes)) => format!("{documents} documents, {bytes} bytes, "),
+        _ => String::new(),
+    };
+    let mut out = format!(
+        "{}: {source}{} pieces, {} distinct (splitter {}, normalizer {})\n",
+        text("algorithm"),
+        counted.counts.total(),
+        counted.counts.len(),
+        text("splitter"),
+        text("normalizer"),
+    );
+    for model in summary["models"].as_array().into_iter().flatten() {
+        out += &format!("{} tokens, {} {steps}", model["vocab_size"], model[steps]);
+        if let Some(file) = model["file"].as_str() {
+            let format = model["format"].as_str().unwrap_or_default();
+            out += &format!(" -> {file} ({format}, {} bytes", model["file_bytes"]);
+            match model["compared_bytes"].as_u64() {
+                Some(0) | None => out += ")",
+                Some(bytes) => {
+                    out +=
+                        &format!("; encodes {bytes} bytes of the text as the trained model does)");
+                }
+            }
+        }
+        out.push('\n');
+    }
+    let seconds = |key: &str| summary[key].as_f64().unwrap_or_default();
+    out += &format!(
+        "counted in {:.2} s, trained in {:.2} s\n",
+        seconds("counting_seconds"),
+        seconds("training_seconds")
+    );
+    out
+}

@@ -1,0 +1,373 @@
+//! From options to trained models.
+
+use baseline::{Bytes, Chars, CharsTrainer, Fallback, Words, WordsTrainer};
+use bpe::{Alphabet, Bpe, BpeTrainer, EndOfWord, Goal, Rules, Ties};
+use tokenizer::lift::{Learned, Target};
+use tokenizer_core::{Model as _, PieceCounts, Silent, TokenKind, Train as _, Vocab};
+use unigram::{Compat, SpecialToken, Unigram, UnigramTrainer};
+use wordpiece::{WordPiece, WordPieceTrainer};
+
+use super::trace::Watch;
+use super::{Algorithm, Criterion, EndOfWordAs, TieRule, Train, Unit};
+use crate::failure::Failure;
+use crate::model::chain;
+use crate::output::Progress;
+
+/// A trained model of any algorithm.
+pub(super) enum Model {
+    Bpe(Bpe),
+    WordPiece(WordPiece),
+    Unigram(Unigram),
+    Chars(Chars),
+    Words(Words),
+    Bytes(Bytes),
+}
+
+impl Model {
+    pub(super) fn learned(&self) -> Learned<'_> {
+        match self {
+            Self::Bpe(model) => Learned::Bpe(model),
+            Self::WordPiece(model) => Learned::WordPiece(model),
+            Self::Unigram(model) => Learned::Unigram(model),
+            Self::Chars(model) => Learned::Chars(model),
+            Self::Words(model) => Learned::Words(model),
+            Self::Bytes(model) => Learned::Bytes(model),
+        }
+    }
+
+    pub(super) fn vocab_len(&self) -> usize {
+        match self {
+            Self::Bpe(model) => model.vocab().len(),
+            Self::WordPiece(model) => model.vocab().len(),
+            Self::Unigram(model) => model.vocab().len(),
+            Self::Chars(model) => model.vocab().len(),
+            Self::Words(model) => model.vocab().len(),
+            Self::Bytes(model) => model.vocab().len(),
+        }
+    }
+
+    pub(super) fn boxed(self) -> Box<dyn tokenizer_core::Model> {
+        match self {
+            Self::Bpe(model) => Box::new(model),
+            Self::WordPiece(model) => Box::new(model),
+            Self::Unigram(model) => Box::new(model),
+            Self::Chars(model) => Box::new(model),
+            Self::Words(model) => Box::new(model),
+            Self::Bytes(model) => Box::new(model),
+        }
+    }
+}
+
+/// A trained model, and how it came about.
+pub(super) struct Outcome {
+    pub(super) model: Model,
+    /// The size that was asked for.
+    pub(super) asked: Option<usize>,
+    /// Merges or rounds.
+    pub(super) steps: u64,
+}
+
+/// What cannot be trained as the command line says.
+fn refused(error: impl std::error::Error) -> Failure {
+    Failure::usage(chain(&error))
+}
+
+impl Train {
+    /// Trains a model for each size, smallest first; without sizes the one of `--merges`.
+    ///
+    /// Merges only ever append, so the largest training of BPE and WordPiece holds the smaller.
+    pub(super) fn learn(
+        &self,
+        counts: &PieceCounts,
+        sizes: &[usize],
+        target: Target,
+        progress: Progress,
+    ) -> Result<Vec<Outcome>, Failure> {
+        match self.algorithm {
+            Algorithm::Bpe => self.learn_bpe(counts, sizes, target, progress),
+            Algorithm::Wordpiece => self.learn_wordpiece(counts, sizes, progress),
+            Algorithm::Unigram => self.learn_unigram(counts, sizes, target, progress),
+            Algorithm::Char => {
+                sizes.iter().map(|&size| self.learn_chars(counts, size, progress)).collect()
+            }
+            Algorithm::Word => {
+                sizes.iter().map(|&size| self.learn_words(counts, size, progress)).collect()
+            }
+            Algorithm::Byte => {
+                let special = self.special_and_reserved().into_iter();
+                let model = Bytes::new(special.map(|token| (token, TokenKind::Control)));
+                let model = Model::Bytes(model.map_err(refused)?);
+                Ok(vec![Outcome { model, asked: None, steps: 0 }])
+            }
+        }
+    }
+
+    fn learn_bpe(
+        &self,
+        counts: &PieceCounts,
+        sizes: &[usize],
+        target: Target,
+        progress: Progress,
+    ) -> Result<Vec<Outcome>, Failure> {
+        let mut trainer = BpeTrainer::default();
+        let by_chars = self.units() == Unit::Char;
+        trainer.unit = if by_chars { Alphabet::Char } else { Alphabet::Byte };
+        trainer.ties = match self.ties {
+            Some(TieRule::FirstOccurrence) => Ties::FirstOccurrence,
+            Some(TieRule::LowestIds) => Ties::LowestIds,
+            Some(TieRule::GreatestBytes) => Ties::GreatestBytes,
+            Some(TieRule::SentencePiece) => Ties::SentencePiece,
+            None if target == Target::SentencePiece => Ties::SentencePiece,
+            None => Ties::LowestIds,
+        };
+        trainer.min_frequency = self.min_frequency.unwrap_or(1);
+        // The trainer's limit is one that no token reaches.
+        trainer.max_token_len = self.max_token_length.map(|len| len.saturating_add(1));
+        trainer.special_tokens.clone_from(&self.special);
+        trainer.reserved_tokens = self.reserved;
+        trainer.alphabet_limit = self.alphabet_limit;
+        trainer.character_coverage = self.character_coverage.unwrap_or(1.0);
+        trainer.end_of_word = self.end_of_word.clone().map(|mark| match self.end_of_word_as {
+            None | Some(EndOfWordAs::Symbol) => EndOfWord::Symbol(mark),
+            Some(EndOfWordAs::Suffix) => EndOfWord::Suffix(mark),
+        });
+        trainer.continuing_prefix.clone_from(&self.continuing_prefix);
+        trainer.byte_fallback = self.byte_fallback;
+        // SentencePiece has an unknown piece in any case, and takes a run of it as one.
+        if by_chars
+            && (!self.byte_fallback || target == Target::SentencePiece || self.unk.is_some())
+        {
+            trainer.unk_token = Some(self.unknown("<unk>"));
+        }
+        trainer.fuse_unk = target == Target::SentencePiece;
+        trainer.goal = match (sizes.last(), self.merges) {
+            (_, Some(merges)) => Goal::Merges(merges),
+            (size, None) => Goal::VocabSize(size.copied().unwrap_or(0)),
+        };
+        if sizes.len() > 1 {
+            // The smallest size must be possible too: find out before the work.
+            let mut smallest = trainer.clone();
+            smallest.goal = Goal::VocabSize(0);
+            check_smallest(sizes[0], smallest.train(counts, &mut Silent).err(), |error| {
+                error.needed_vocab_size()
+            })?;
+        }
+        let mut watch = Watch::new(progress, self.open_trace(None)?);
+        let result = trainer.train(counts, &mut watch).map_err(refused);
+        let (model, steps) = watch.finish(result)?;
+        let mut outcomes = Vec::new();
+        if let Some((_, smaller)) = sizes.split_last() {
+            for &size in smaller {
+                let (model, steps) = prefix(&model, size)?;
+                outcomes.push(Outcome { model: Model::Bpe(model), asked: Some(size), steps });
+            }
+        }
+        outcomes.push(Outcome { model: Model::Bpe(model), asked: sizes.last().copied(), steps });
+        Ok(outcomes)
+    }
+
+    fn learn_wordpiece(
+        &self,
+        counts: &PieceCounts,
+        sizes: &[usize],
+        progress: Progress,
+    ) -> Result<Vec<Outcome>, Failure> {
+        let largest = sizes.last().copied().unwrap_or(0);
+        let mut trainer = WordPieceTrainer::new(largest);
+        trainer.options = match self.units() {
+            Unit::Char => wordpiece::Options::default(),
+            Unit::Byte => wordpiece::Options::bytes(),
+        };
+        if self.units() == Unit::Char {
+            trainer.options.unk = Some(self.unknown("[UNK]").into_bytes());
+        }
+        if let Some(prefix) = &self.continuing_prefix {
+            trainer.options.continuing_prefix = prefix.clone().into_bytes();
+        }
+        trainer.special_tokens =
+            self.special_and_reserved().into_iter().map(String::into_bytes).collect();
+        trainer.criterion = match self.criterion {
+            None | Some(Criterion::Pmi) => wordpiece::Criterion::Pmi,
+            Some(Criterion::Frequency) => wordpiece::Criterion::Frequency,
+        };
+        trainer.min_frequency = self.min_frequency.unwrap_or(1);
+        trainer.max_token_len = self.max_token_length;
+        trainer.alphabet_limit = self.alphabet_limit;
+        trainer.coverage = self.character_coverage.unwrap_or(1.0);
+        if sizes.len() > 1 {
+            let mut smallest = trainer.clone();
+            smallest.vocab_size = 0;
+            check_smallest(sizes[0], smallest.train(counts, &mut Silent).err(), |error| {
+                error.needed_vocab_size()
+            })?;
+        }
+        let mut watch = Watch::new(progress, self.open_trace(None)?);
+        let result = trainer.train_reporting(counts, &mut watch).map_err(refused);
+        let ((model, report), steps) = watch.finish(result)?;
+        if report.skipped_pieces > 0 || report.dropped_chars > 0 {
+            progress.warn(format!(
+                "{} characters are outside of the alphabet ({} times)",
+                report.dropped_chars, report.dropped_count
+            ));
+        }
+        let mut outcomes = Vec::new();
+        for &size in sizes.split_last().map_or(&[][..], |(_, smaller)| smaller) {
+            let cut = model.prefix(size).map_err(refused)?;
+            // Merges that spell a token again are not told apart from its vocabulary.
+            let steps = steps.saturating_sub((model.vocab().len() - cut.vocab().len()) as u64);
+            outcomes.push(Outcome { model: Model::WordPiece(cut), asked: Some(size), steps });
+        }
+        outcomes.push(Outcome { model: Model::WordPiece(model), asked: Some(largest), steps });
+        Ok(outcomes)
+    }
+
+    fn learn_unigram(
+        &self,
+        counts: &PieceCounts,
+        sizes: &[usize],
+        target: Target,
+        progress: Progress,
+    ) -> Result<Vec<Outcome>, Failure> {
+        let mut outcomes = Vec::new();
+        for &size in sizes {
+            let mut trainer = UnigramTrainer::new(size);
+            trainer.options.byte_fallback = self.byte_fallback;
+            trainer.special_tokens =
+                vec![SpecialToken::new(self.unknown("<unk>"), TokenKind::Unknown)];
+            trainer.special_tokens.extend(
+                self.special
+                    .iter()
+                    .filter(|&token| *token != self.unknown("<unk>"))
+                    .map(|token| SpecialToken::new(token.as_bytes(), TokenKind::Control)),
+            );
+            trainer
+                .special_tokens
+                .extend(self.reserved().map(|token| SpecialToken::new(token, TokenKind::Unused)));
+            if let Some(coverage) = self.character_coverage {
+                trainer.coverage = coverage;
+            }
+            if let Some(len) = self.max_token_length {
+                trainer.max_piece_len = len;
+            }
+            trainer.threads = self.threads.unwrap_or(0);
+            let trace = self.open_trace((sizes.len() > 1).then_some(size))?;
+            let mut watch = Watch::new(progress, trace);
+            let result = trainer.train(counts, &mut watch).map_err(refused);
+            let (model, steps) = watch.finish(result)?;
+            let model = match target {
+                Target::TokenizerJson => for_hugging_face(&model)?,
+                _ => model,
+            };
+            outcomes.push(Outcome { model: Model::Unigram(model), asked: Some(size), steps });
+        }
+        Ok(outcomes)
+    }
+
+    fn learn_chars(
+        &self,
+        counts: &PieceCounts,
+        size: usize,
+        progress: Progress,
+    ) -> Result<Outcome, Failure> {
+        let mut trainer = CharsTrainer::new(size);
+        trainer.special_tokens =
+            self.special_and_reserved().into_iter().map(String::into_bytes).collect();
+        trainer.fallback = match self.byte_fallback {
+            true => Fallback::Bytes,
+            false => Fallback::Unknown(self.unknown("<unk>").into_bytes()),
+        };
+        let mut watch = Watch::new(progress, None);
+        let result = trainer.train(counts, &mut watch).map_err(refused);
+        let (model, steps) = watch.finish(result)?;
+        Ok(Outcome { model: Model::Chars(model), asked: Some(size), steps })
+    }
+
+    fn learn_words(
+        &self,
+        counts: &PieceCounts,
+        size: usize,
+        progress: Progress,
+    ) -> Result<Outcome, Failure> {
+        let mut trainer = WordsTrainer::new(size);
+        trainer.special_tokens =
+            self.special_and_reserved().into_iter().map(String::into_bytes).collect();
+        trainer.unk = self.unknown("<unk>").into_bytes();
+        let mut watch = Watch::new(progress, None);
+        let result = trainer.train(counts, &mut watch).map_err(refused);
+        let (model, steps) = watch.finish(result)?;
+        Ok(Outcome { model: Model::Words(model), asked: Some(size), steps })
+    }
+
+    fn unknown(&self, default: &str) -> String {
+        self.unk.clone().unwrap_or_else(|| default.to_owned())
+    }
+
+    fn reserved(&self) -> impl Iterator<Item = String> {
+        (0..self.reserved).map(|i| format!("<|reserved_{i}|>"))
+    }
+
+    fn special_and_reserved(&self) -> Vec<String> {
+        self.special.iter().cloned().chain(self.reserved()).collect()
+    }
+}
+
+/// Refuses a size below the smallest possible one; `error` is that of a training at size 0.
+fn check_smallest<E: std::error::Error>(
+    size: usize,
+    error: Option<E>,
+    needed: impl Fn(&E) -> Option<usize>,
+) -> Result<(), Failure> {
+    let Some(error) = error else { return Ok(()) };
+    match needed(&error) {
+        Some(needed) if needed > size => Err(Failure::usage(format!(
+            "a vocabulary of {size} tokens was asked for, but special tokens and alphabet alone \
+             need {needed}"
+        ))),
+        Some(_) => Ok(()),
+        None => Err(refused(error)),
+    }
+}
+
+/// The model that training would have given at a smaller size, and the number of its merges.
+fn prefix(model: &Bpe, size: usize) -> Result<(Bpe, u64), Failure> {
+    let Rules::Merges(merges) = model.rules() else {
+        return Err(Failure::usage("the model has no list of merges"));
+    };
+    let all = model.vocab();
+    let mut vocab = Vocab::builder();
+    for (_, bytes, kind) in all.iter().take(size) {
+        vocab.push(bytes, kind).map_err(refused)?;
+    }
+    // Training stops with the merge that fills the vocabulary.
+    let prefix = model.options().continuing_prefix.as_deref().unwrap_or("").as_bytes();
+    let mut kept = Vec::new();
+    let mut is_full = size >= all.len();
+    for &(left, right) in merges {
+        let bytes = |id| all.bytes(id).unwrap_or_default();
+        let right_text = bytes(right).strip_prefix(prefix).unwrap_or(bytes(right));
+        let product = all.get(&[bytes(left), right_text].concat());
+        if product.is_none_or(|id| id.index() >= size) {
+            break;
+        }
+        if is_full && size < all.len() {
+            break;
+        }
+        kept.push((left, right));
+        is_full = product.is_some_and(|id| id.index() + 1 == size);
+    }
+    let steps = kept.len() as u64;
+    let model = Bpe::from_merges(vocab.build(), kept, model.options().clone()).map_err(refused)?;
+    Ok((model, steps))
+}
+
+/// The model under Hugging Face's arithmetic, where control tokens would match text.
+fn for_hugging_face(model: &Unigram) -> Result<Unigram, Failure> {
+    let mut vocab = Vocab::builder();
+    for (_, bytes, kind) in model.vocab().iter() {
+        let kind = if kind == TokenKind::Control { TokenKind::Unused } else { kind };
+        vocab.push(bytes, kind).map_err(refused)?;
+    }
+    let mut options = model.options().clone();
+    options.compat = Compat::HuggingFace;
+    Unigram::new(vocab.build(), model.scores().to_vec(), options).map_err(refused)
+}

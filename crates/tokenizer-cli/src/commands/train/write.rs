@@ -1,0 +1,99 @@
+//! From a trained model to a file that is proven to encode like it.
+
+use std::path::Path;
+
+use formats::Layout;
+use formats::tiktoken;
+use tokenizer::lift::{self, Preparation, Target};
+use tokenizer::{LoadOptions, RanksSetup, Tokenizer};
+
+use super::Train;
+use super::learn::Model;
+use crate::failure::Failure;
+use crate::model::chain;
+use crate::output::AtomicFile;
+
+/// A file that was written.
+pub(super) struct Written {
+    pub(super) format: &'static str,
+    pub(super) bytes: usize,
+    /// How many bytes of text the file was compared with the model on.
+    pub(super) compared: usize,
+}
+
+impl Train {
+    /// Writes a model, after reading the file back and comparing it with the model on `sample`.
+    pub(super) fn write(
+        &self,
+        model: Model,
+        path: &Path,
+        target: Target,
+        sample: &[String],
+    ) -> Result<Written, Failure> {
+        let preparation = self.preparation(target)?;
+        let (format, file) = document(&model, &preparation, target)?;
+        let mut options = LoadOptions::default();
+        if target == Target::Tiktoken {
+            let pattern =
+                lift::single_pattern(preparation.splitter().spec()).map_err(Failure::usage)?;
+            options.ranks = Some(RanksSetup { pattern, special_tokens: Vec::new() });
+        }
+        let loaded = Tokenizer::from_file(&file, &options)
+            .map_err(|e| Failure::file(path, format!("would not be read back: {}", chain(&e))))?;
+        let trained = preparation.tokenizer(model.boxed()).map_err(Failure::usage)?;
+        let mut compared = 0;
+        let (mut in_file, mut in_memory) = (loaded.session(), trained.session());
+        let (mut expected, mut ids) = (Vec::new(), Vec::new());
+        for text in sample {
+            expected.clear();
+            ids.clear();
+            in_memory.ids_into(text, &mut expected);
+            in_file.ids_into(text, &mut ids);
+            if ids != expected {
+                return Err(differs(path, text, &loaded, &trained));
+            }
+            compared += text.len();
+        }
+        AtomicFile::write(path, &file)?;
+        Ok(Written { format, bytes: file.len(), compared })
+    }
+}
+
+fn document(
+    model: &Model,
+    preparation: &Preparation,
+    target: Target,
+) -> Result<(&'static str, Vec<u8>), Failure> {
+    let learned = model.learned();
+    Ok(match target {
+        Target::TokenizerJson => {
+            let document = lift::tokenizer_json(learned, preparation).map_err(Failure::usage)?;
+            let mut json = document.to_json(Layout::Pretty).map_err(Failure::usage)?;
+            json.push('\n');
+            ("tokenizer.json", json.into_bytes())
+        }
+        Target::SentencePiece => {
+            let document = lift::sentencepiece(learned, preparation).map_err(Failure::usage)?;
+            ("SentencePiece model", document.to_bytes().map_err(Failure::usage)?)
+        }
+        Target::Tiktoken => {
+            let ranks = lift::tiktoken(learned, preparation).map_err(Failure::usage)?;
+            ("tiktoken ranks", tiktoken::to_text(&ranks).into_bytes())
+        }
+        Target::VocabTxt => {
+            let document = lift::vocab_txt(learned, preparation).map_err(Failure::usage)?;
+            ("vocab.txt", document.to_text().map_err(Failure::usage)?.into_bytes())
+        }
+    })
+}
+
+/// Says where the file and the trained model part ways.
+fn differs(path: &Path, text: &str, loaded: &Tokenizer, trained: &Tokenizer) -> Failure {
+    // The first line that shows it is easier to look at than the whole document.
+    let line = text.split_inclusive('\n').find(|line| loaded.ids(line) != trained.ids(line));
+    let shown: String = line.unwrap_or(text).chars().take(60).collect();
+    Failure::input(format!(
+        "{}: not written, for the file would not encode as the trained model does: {shown:?}",
+        path.display()
+    ))
+}
