@@ -63,6 +63,7 @@ const OTHERS: &[(&str, &[&str])] = &[
             "flate2",
             "indicatif",
             "memmap2",
+            "rayon",
             "serde",
             "serde_json",
             "tempfile",
