@@ -121,7 +121,7 @@ mod tests {
                 let mut state = 7u32;
                 let mut draw = || {
                     state = state.wrapping_mul(1_664_525).wrapping_add(1_013_904_223);
-                    let rank = (u64::from(state) * (u64::from(max_rank) + 1) >> 32) as u32;
+                    let rank = ((u64::from(state) * (u64::from(max_rank) + 1)) >> 32) as u32;
                     (rank, state % 100)
                 };
                 for _ in 0..500 {
