@@ -133,14 +133,7 @@ pub const HARD_INPUTS: &[HardInput] = &[
     },
     HardInput {
         name: "markup soup",
-        unit: |text, rng| {
-            text.push(
-                [">", "\u{2581}", "\u{2039}", "/", "#"][rng.below(5) as usize]
-                    .chars()
-                    .next()
-                    .unwrap_or('/'),
-            )
-        },
+        unit: |text, rng| text.push(['>', '\u{2581}', '\u{2039}', '/', '#'][rng.below(5) as usize]),
     },
 ];
 

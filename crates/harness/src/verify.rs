@@ -333,7 +333,7 @@ mod tests {
                     Fault::Id => token.id = TokenId(700),
                     Fault::Unknown => token.id = TokenId(256),
                     // A session that remembers gives other results when used otherwise.
-                    Fault::Memory if self.pieces % 7 == 0 => token.id = TokenId(1),
+                    Fault::Memory if self.pieces.is_multiple_of(7) => token.id = TokenId(1),
                     _ => {}
                 }
             }

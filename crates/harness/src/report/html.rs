@@ -98,12 +98,12 @@ struct Page {
 impl Page {
     fn section(&mut self, id: &'static str, title: &'static str, about: &str) {
         self.contents.push((id, title));
-        let _ = write!(
+        let _ = writeln!(
             self.body,
-            "<section id=\"{id}\" aria-labelledby=\"{id}-h\"><h2 id=\"{id}-h\">{title}</h2>\n"
+            "<section id=\"{id}\" aria-labelledby=\"{id}-h\"><h2 id=\"{id}-h\">{title}</h2>"
         );
         if !about.is_empty() {
-            let _ = write!(self.body, "<p class=\"about\">{}</p>\n", escape(about));
+            let _ = writeln!(self.body, "<p class=\"about\">{}</p>", escape(about));
         }
     }
 
@@ -166,16 +166,14 @@ fn render_table(table: &Table) -> String {
         };
         let _ = write!(out, "<tr{class}>");
         for (i, (cell, column)) in cells.iter().zip(head).enumerate() {
-            if i > 0 {
-                if let Some(reason) = void {
-                    let _ = write!(
-                        out,
-                        "<td class=\"void\" colspan=\"{}\">void: {}</td>",
-                        head.len() - 1,
-                        escape(reason)
-                    );
-                    break;
-                }
+            if let (Some(reason), true) = (void, i > 0) {
+                let _ = write!(
+                    out,
+                    "<td class=\"void\" colspan=\"{}\">void: {}</td>",
+                    head.len() - 1,
+                    escape(reason)
+                );
+                break;
             }
             out.push_str(&render_cell(cell, i == 0, column.numeric, algorithm.as_deref(), head, i));
         }
@@ -183,7 +181,7 @@ fn render_table(table: &Table) -> String {
     }
     out.push_str("</tbody></table></div>\n");
     if let Some(note) = note {
-        let _ = write!(out, "<p class=\"note\">{}</p>\n", escape(note));
+        let _ = writeln!(out, "<p class=\"note\">{}</p>", escape(note));
     }
     out
 }
@@ -471,7 +469,7 @@ fn curves(page: &mut Page, report: &Report, experiment: &Experiment) {
             let ticks = size_ticks(experiment);
             let svg = chart::lines(&frame, "bytes per token", "", &ticks, &series);
             let _ =
-                write!(page.body, "<figure><h3>{}</h3>{svg}</figure>\n", escape(&experiment.name));
+                writeln!(page.body, "<figure><h3>{}</h3>{svg}</figure>", escape(&experiment.name));
         }
         page.body.push_str("</div>\n");
         page.table(&each_alone(report));
@@ -713,10 +711,10 @@ fn samples(page: &mut Page, report: &Report) {
         let direction = if tokens::is_rtl(language) { "rtl" } else { "ltr" };
         let lang = if language == "zxx" { "" } else { language };
         let class = if language == "zxx" { "sample code" } else { "sample" };
-        let _ = write!(
+        let _ = writeln!(
             page.body,
             "<div class=\"{class}\"><h3>{}</h3><p class=\"source\" lang=\"{1}\" dir=\"{direction}\">\
-             {2}</p>\n",
+             {2}</p>",
             escape(name),
             escape(lang),
             escape(text)
@@ -811,7 +809,7 @@ fn caveats(page: &mut Page) {
     page.section("caveats", "What these numbers do not mean", "");
     page.body.push_str("<ul>\n");
     for (claim, reason) in CAVEATS {
-        let _ = write!(page.body, "<li><b>{}</b> {}</li>\n", escape(claim), escape(reason));
+        let _ = writeln!(page.body, "<li><b>{}</b> {}</li>", escape(claim), escape(reason));
     }
     page.body.push_str("</ul>\n");
     page.end();

@@ -100,7 +100,7 @@ pub(super) fn grouped(n: u64) -> String {
     let digits = n.to_string();
     let mut text = String::with_capacity(digits.len() * 4 / 3);
     for (i, digit) in digits.chars().enumerate() {
-        if i > 0 && (digits.len() - i) % 3 == 0 {
+        if i > 0 && (digits.len() - i).is_multiple_of(3) {
             text.push(',');
         }
         text.push(digit);
@@ -144,7 +144,11 @@ pub(super) fn significant(x: f64) -> String {
 
 /// A size of a vocabulary: `8k`, `32k`, or the number.
 pub(super) fn short_size(size: usize) -> String {
-    if size >= 1000 && size % 1000 == 0 { format!("{}k", size / 1000) } else { size.to_string() }
+    if size >= 1000 && size.is_multiple_of(1000) {
+        format!("{}k", size / 1000)
+    } else {
+        size.to_string()
+    }
 }
 
 fn value(x: f64, unit: Unit) -> String {
