@@ -1138,10 +1138,15 @@ proptest! {
             let json = document.to_json(layout).unwrap();
             let read = TokenizerJson::parse(json.as_bytes());
             prop_assert_eq!(read.as_ref().ok(), Some(&document), "{:?}\n{}", read, json);
-            // Canonical documents stay so.
-            let mut again = read.unwrap();
-            again.canonicalize();
-            prop_assert_eq!(&again, &document);
+            // Canonical documents stay so. Not where the vocabulary has gaps: added tokens are
+            // numbered on from its number of tokens, into ids that tokens behind the gap have, and
+            // tokenizers itself reads less than it wrote.
+            let gap = document.model.map().and_then(formats::IdMap::first_gap);
+            if gap.is_none() {
+                let mut again = read.unwrap();
+                again.canonicalize();
+                prop_assert_eq!(&again, &document);
+            }
         }
     }
 
