@@ -178,7 +178,7 @@ fn compare_reports_and_refuses_unequal_terms() {
     let html = std::fs::read_to_string(html).unwrap();
     assert!(html.contains("<html") && html.contains("</html>"));
     let human = ["compare", &languages[0], "--algo", "bpe", "--vocab-size", "400", "--lines"];
-    assert!(run(human).code(0).text().contains("bpe"));
+    assert!(run(human).code(0).text().contains("BPE"));
     let small = ["compare", &languages[0], "--algo", "bpe", "--vocab-size", "100", "--lines"];
     run(small).code(2).says("at least 257");
     let unknown = ["compare", &languages[0], "--algo", "lzw", "--lines"];

@@ -9,35 +9,35 @@ use std::process::{Command, Output, Stdio};
 use serde_json::Value;
 
 /// The program.
-pub fn tok() -> Command {
+pub(crate) fn tok() -> Command {
     Command::new(env!("CARGO_BIN_EXE_tok"))
 }
 
 /// A folder that is gone at the end.
-pub struct Folder(tempfile::TempDir);
+pub(crate) struct Folder(tempfile::TempDir);
 
 impl Folder {
-    pub fn new() -> Self {
+    pub(crate) fn new() -> Self {
         Self(tempfile::tempdir().expect("a temporary folder"))
     }
 
-    pub fn path(&self) -> &Path {
+    pub(crate) fn path(&self) -> &Path {
         self.0.path()
     }
 
     /// The path of a file in the folder, as text for a command line.
-    pub fn at(&self, name: &str) -> String {
+    pub(crate) fn at(&self, name: &str) -> String {
         self.0.path().join(name).to_str().expect("a plain path").to_owned()
     }
 
     /// Writes a file and gives its path.
-    pub fn write(&self, name: &str, bytes: impl AsRef<[u8]>) -> String {
+    pub(crate) fn write(&self, name: &str, bytes: impl AsRef<[u8]>) -> String {
         std::fs::write(self.0.path().join(name), bytes).expect("the folder can be written");
         self.at(name)
     }
 
     /// The names in the folder, sorted.
-    pub fn names(&self) -> Vec<String> {
+    pub(crate) fn names(&self) -> Vec<String> {
         let entries = std::fs::read_dir(self.0.path()).expect("the folder can be read");
         let mut names: Vec<String> = entries
             .map(|entry| entry.expect("an entry").file_name().to_string_lossy().into_owned())
@@ -48,10 +48,10 @@ impl Folder {
 }
 
 /// What a run gave.
-pub struct Run {
-    pub code: Option<i32>,
-    pub stdout: Vec<u8>,
-    pub stderr: String,
+pub(crate) struct Run {
+    pub(crate) code: Option<i32>,
+    pub(crate) stdout: Vec<u8>,
+    pub(crate) stderr: String,
 }
 
 impl Run {
@@ -65,7 +65,7 @@ impl Run {
 
     /// The run, which must have ended with this code.
     #[track_caller]
-    pub fn code(self, code: i32) -> Self {
+    pub(crate) fn code(self, code: i32) -> Self {
         assert_eq!(
             self.code,
             Some(code),
@@ -78,19 +78,19 @@ impl Run {
     }
 
     #[track_caller]
-    pub fn text(&self) -> &str {
+    pub(crate) fn text(&self) -> &str {
         std::str::from_utf8(&self.stdout).expect("text")
     }
 
     #[track_caller]
-    pub fn json(&self) -> Value {
+    pub(crate) fn json(&self) -> Value {
         serde_json::from_slice(&self.stdout)
             .unwrap_or_else(|e| panic!("{e}: {}", String::from_utf8_lossy(&self.stdout)))
     }
 
     /// The message on standard error must say this.
     #[track_caller]
-    pub fn says(self, what: &str) -> Self {
+    pub(crate) fn says(self, what: &str) -> Self {
         assert!(self.stderr.contains(what), "{:?} does not say {what:?}", self.stderr);
         self
     }
@@ -98,13 +98,13 @@ impl Run {
 
 /// Runs `tok` with these arguments and no input.
 #[track_caller]
-pub fn run<S: AsRef<std::ffi::OsStr>>(arguments: impl IntoIterator<Item = S>) -> Run {
+pub(crate) fn run<S: AsRef<std::ffi::OsStr>>(arguments: impl IntoIterator<Item = S>) -> Run {
     run_with(arguments, b"")
 }
 
 /// Runs `tok` with these arguments and this on standard input.
 #[track_caller]
-pub fn run_with<S: AsRef<std::ffi::OsStr>>(
+pub(crate) fn run_with<S: AsRef<std::ffi::OsStr>>(
     arguments: impl IntoIterator<Item = S>,
     input: &[u8],
 ) -> Run {
@@ -127,17 +127,17 @@ pub fn run_with<S: AsRef<std::ffi::OsStr>>(
 }
 
 /// The arguments of a command line without quotes.
-pub fn words(line: &str) -> Vec<String> {
+pub(crate) fn words(line: &str) -> Vec<String> {
     line.split_whitespace().map(str::to_owned).collect()
 }
 
 /// A text of the fixtures.
-pub fn fixture(path: &str) -> PathBuf {
+pub(crate) fn fixture(path: &str) -> PathBuf {
     testkit::fixtures::root().join(path)
 }
 
 /// A text in several scripts, long enough to train on.
-pub fn corpus() -> String {
+pub(crate) fn corpus() -> String {
     let manifest = testkit::fixtures::manifest();
     let mut text = String::new();
     for language in ["en", "vi", "de"] {
@@ -149,6 +149,6 @@ pub fn corpus() -> String {
 
 /// The ids that `tok encode` prints.
 #[track_caller]
-pub fn ids(output: &Run) -> Vec<u32> {
+pub(crate) fn ids(output: &Run) -> Vec<u32> {
     output.text().split_whitespace().map(|id| id.parse().expect("an id")).collect()
 }
