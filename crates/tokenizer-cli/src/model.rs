@@ -113,19 +113,13 @@ impl ModelOptions {
     }
 }
 
-/// The tokenizer of a published encoding. The one place that knows where encodings come from: as
-/// long as no ranks are built in, it says which names there are and how to use a file of ranks.
+/// The tokenizer of a published encoding, from the embedded ranks.
 fn encoding(name: &str) -> Result<Tokenizer, Failure> {
-    let names: Vec<&str> = TiktokenEncoding::ALL.iter().map(|encoding| encoding.name()).collect();
-    Err(match TiktokenEncoding::from_name(name) {
-        Some(encoding) => Failure::usage(format!(
-            "the ranks of {0} are not built in: give its file with --model {0}.tiktoken",
-            encoding.name()
-        )),
-        None => {
-            Failure::usage(format!("there is no encoding {name}; there are {}", names.join(", ")))
-        }
-    })
+    let encoding = TiktokenEncoding::from_name(name).ok_or_else(|| {
+        let names: Vec<&str> = TiktokenEncoding::ALL.iter().map(|known| known.name()).collect();
+        Failure::usage(format!("there is no encoding {name}; there are {}", names.join(", ")))
+    })?;
+    Ok(Tokenizer::from_encoding(encoding))
 }
 
 /// What is in a vocabulary file, with what stands beside it.

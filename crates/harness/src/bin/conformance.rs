@@ -280,6 +280,9 @@ fn load_encoding(data: &Path, encoding: TiktokenEncoding) -> Result<Tokenizer, S
         other => other,
     };
     let path = data.join("vocabs/tiktoken").join(format!("{}.tiktoken", ranks.name()));
+    if !path.exists() {
+        return Ok(Tokenizer::from_encoding(encoding));
+    }
     let file = fs::read(&path).map_err(|error| format!("{}: {error}", path.display()))?;
     let mut options = LoadOptions::default();
     options.ranks = Some(encoding.into());

@@ -47,7 +47,7 @@ pub(crate) struct Train {
     #[arg(long, short, value_name = "FILE")]
     out: Option<PathBuf>,
     /// The number of tokens, special tokens included. Several with commas between: one file each,
-    /// with the size in front of its ending
+    /// with the size in front of its ending. (byte has 256 and the special ones at every size)
     #[arg(long, value_name = "N[,N..]", value_delimiter = ',', conflicts_with = "merges")]
     pub(crate) vocab_size: Vec<usize>,
     /// The number of merges (bpe) instead of a vocabulary size
@@ -55,7 +55,7 @@ pub(crate) struct Train {
     pub(crate) merges: Option<usize>,
     /// How text is cut into pieces: a name of `tok splitters`, regex:PATTERN, or a list with commas
     #[arg(long, value_name = "SPEC", help_heading = "Text")]
-    pretok: Option<String>,
+    pub(crate) pretok: Option<String>,
     /// How text is normalized: a name of `tok splitters`, or a list with commas [default: none;
     /// for .txt bert-cased]
     #[arg(long, value_name = "NAME", help_heading = "Text")]
@@ -83,6 +83,10 @@ pub(crate) struct Train {
     /// sentencepiece]
     #[arg(long, value_enum, help_heading = "Algorithm")]
     pub(crate) ties: Option<TieRule>,
+    /// How bytes are numbered (bpe over bytes), which decides ties by lowest ids [default: gpt2 for
+    /// .json as Hugging Face has it, value for other files and where the text is not cut]
+    #[arg(long, value_enum, help_heading = "Algorithm")]
+    pub(crate) byte_order: Option<ByteNumbers>,
     /// What makes a pair worth merging (wordpiece) [default: pmi]
     #[arg(long, value_enum, help_heading = "Algorithm")]
     pub(crate) criterion: Option<Criterion>,
@@ -158,6 +162,14 @@ pub(crate) enum TieRule {
     GreatestBytes,
     #[value(name = "sentencepiece")]
     SentencePiece,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+pub(crate) enum ByteNumbers {
+    /// 0 to 255
+    Value,
+    /// The printable ones first
+    Gpt2,
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
@@ -338,6 +350,7 @@ impl Train {
     fn check(&self) -> Result<(), Failure> {
         use Algorithm::{Bpe, Char, Unigram, Word, Wordpiece};
         let options: [(&str, bool, &[Algorithm]); 14] = [
+            ("--byte-order", self.byte_order.is_some(), &[Bpe]),
             ("--merges", self.merges.is_some(), &[Bpe]),
             ("--unit", self.unit.is_some(), &[Bpe, Wordpiece]),
             ("--end-of-word", self.end_of_word.is_some(), &[Bpe]),
@@ -351,7 +364,6 @@ impl Train {
             ("--byte-fallback", self.byte_fallback, &[Bpe, Unigram, Char]),
             ("--unk", self.unk.is_some(), &[Bpe, Wordpiece, Unigram, Char, Word]),
             ("--trace", self.trace.is_some(), &[Bpe, Wordpiece, Unigram]),
-            ("--vocab-size", !self.vocab_size.is_empty(), &[Bpe, Wordpiece, Unigram, Char, Word]),
         ];
         for (option, is_given, algorithms) in options {
             if is_given && !algorithms.contains(&self.algorithm) {

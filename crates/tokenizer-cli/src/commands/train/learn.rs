@@ -1,14 +1,14 @@
 //! From options to trained models.
 
 use baseline::{Bytes, Chars, CharsTrainer, Fallback, Words, WordsTrainer};
-use bpe::{Alphabet, Bpe, BpeTrainer, EndOfWord, Goal, Rules, Ties};
+use bpe::{Alphabet, Bpe, BpeTrainer, ByteOrder, EndOfWord, Goal, Rules, Ties};
 use tokenizer::lift::{Learned, Target};
 use tokenizer_core::{Model as _, PieceCounts, Silent, TokenKind, Train as _, Vocab};
 use unigram::{Compat, SpecialToken, Unigram, UnigramTrainer};
 use wordpiece::{WordPiece, WordPieceTrainer};
 
 use super::trace::Watch;
-use super::{Algorithm, Criterion, EndOfWordAs, TieRule, Train, Unit};
+use super::{Algorithm, ByteNumbers, Criterion, EndOfWordAs, TieRule, Train, Unit};
 use crate::failure::Failure;
 use crate::model::chain;
 use crate::output::Progress;
@@ -94,10 +94,15 @@ impl Train {
                 sizes.iter().map(|&size| self.learn_words(counts, size, progress)).collect()
             }
             Algorithm::Byte => {
-                let special = self.special_and_reserved().into_iter();
-                let model = Bytes::new(special.map(|token| (token, TokenKind::Control)));
-                let model = Model::Bytes(model.map_err(refused)?);
-                Ok(vec![Outcome { model, asked: None, steps: 0 }])
+                // The vocabulary is the same at every size that is asked for.
+                let asked = sizes.iter().copied().map(Some);
+                let asked = if sizes.is_empty() { vec![None] } else { asked.collect() };
+                let learn = |asked| {
+                    let special = self.special_and_reserved().into_iter();
+                    let model = Bytes::new(special.map(|token| (token, TokenKind::Control)));
+                    Ok(Outcome { model: Model::Bytes(model.map_err(refused)?), asked, steps: 0 })
+                };
+                asked.into_iter().map(learn).collect()
             }
         }
     }
@@ -119,6 +124,14 @@ impl Train {
             Some(TieRule::SentencePiece) => Ties::SentencePiece,
             None if target == Target::SentencePiece => Ties::SentencePiece,
             None => Ties::LowestIds,
+        };
+        trainer.byte_order = match self.byte_order {
+            Some(ByteNumbers::Value) => ByteOrder::Value,
+            Some(ByteNumbers::Gpt2) => ByteOrder::Gpt2,
+            None if target == Target::TokenizerJson && self.pretok.as_deref() != Some("none") => {
+                ByteOrder::Gpt2
+            }
+            None => ByteOrder::Value,
         };
         trainer.min_frequency = self.min_frequency.unwrap_or(1);
         // The trainer's limit is one that no token reaches.
