@@ -57,16 +57,18 @@ pub fn sentencepiece(
         document.pieces.push(&spelled(bytes, kind)?, score, kind);
     }
     document.trainer_spec = Some(trainer_spec(vocab, unk, model_type, byte_fallback)?);
-    let mut normalizer = NormalizerSpec::default();
-    normalizer.name = Some(preparation.name.clone());
-    normalizer.precompiled_charsmap = Some(match preparation.rules[..] {
+    let charsmap = match preparation.rules[..] {
         [Rule::Named(rules)] => rules.charsmap().to_bytes(),
         _ => Vec::new(),
+    };
+    document.normalizer_spec = Some(NormalizerSpec {
+        name: Some(preparation.name.clone()),
+        precompiled_charsmap: Some(charsmap),
+        add_dummy_prefix: Some(preparation.marks_spaces),
+        remove_extra_whitespaces: Some(false),
+        escape_whitespaces: Some(preparation.marks_spaces),
+        ..NormalizerSpec::default()
     });
-    normalizer.add_dummy_prefix = Some(preparation.marks_spaces);
-    normalizer.remove_extra_whitespaces = Some(false);
-    normalizer.escape_whitespaces = Some(preparation.marks_spaces);
-    document.normalizer_spec = Some(normalizer);
     Ok(document)
 }
 
