@@ -1,6 +1,6 @@
 //! Text to piece counts, with progress.
 
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
 use formats::counts::{self, CountReader, Merge, Positions};
 use formats::{Format, detect};
@@ -44,7 +44,10 @@ pub(crate) fn count(
     for source in &sources {
         input::documents(source, options, &bar, &mut |document| {
             if sampled < SAMPLE {
-                let end = document.floor_char_boundary(SAMPLE - sampled);
+                let mut end = document.len().min(SAMPLE - sampled);
+                while !document.is_char_boundary(end) {
+                    end -= 1;
+                }
                 sampled += end.max(1);
                 sample.push(document[..end].to_owned());
             }
@@ -75,7 +78,7 @@ pub(crate) fn read_counts(paths: &[PathBuf]) -> Result<Counted, Failure> {
 }
 
 /// Reads one shard.
-pub(crate) fn read_shard(path: &PathBuf) -> Result<PieceCounts, Failure> {
+pub(crate) fn read_shard(path: &Path) -> Result<PieceCounts, Failure> {
     let bytes = input::bytes(path)?;
     let is_tsv = path.extension().is_some_and(|ending| ending == "tsv");
     let result = match detect(&bytes) {

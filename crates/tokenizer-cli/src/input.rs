@@ -68,10 +68,10 @@ fn walk(root: &Path, found: &mut Vec<Source>) -> Result<(), Failure> {
             let mut inside: Vec<PathBuf> = entries.iter().map(fs::DirEntry::path).collect();
             inside.sort_unstable_by(|a, b| b.cmp(a));
             waiting.append(&mut inside);
-        } else if let Ok(metadata) = fs::metadata(&path) {
-            if metadata.is_file() {
-                found.push(Source { path, bytes: metadata.len() });
-            }
+        } else if let Ok(metadata) = fs::metadata(&path)
+            && metadata.is_file()
+        {
+            found.push(Source { path, bytes: metadata.len() });
         }
     }
     Ok(())

@@ -65,11 +65,11 @@ impl FromStr for SpecialOption {
 impl ModelOptions {
     /// What the text of special tokens means: the last word on it, by default plain text.
     pub(crate) fn policy(&self) -> Policy {
-        let policies = self.special.iter().filter_map(|option| match option {
+        let mut policies = self.special.iter().filter_map(|option| match option {
             SpecialOption::Policy(policy) => Some(policy),
             SpecialOption::Token(..) => None,
         });
-        policies.last().cloned().unwrap_or_default()
+        policies.next_back().cloned().unwrap_or_default()
     }
 
     /// Loads the tokenizer.

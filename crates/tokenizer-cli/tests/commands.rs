@@ -1,5 +1,7 @@
 //! Every other command: what it prints, in both forms, and how it fails.
 
+#![allow(clippy::unwrap_used)] // A test's unwrap is its assertion.
+
 mod common;
 
 use common::{Folder, corpus, fixture, ids, run, run_with};

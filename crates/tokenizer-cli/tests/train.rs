@@ -1,5 +1,7 @@
 //! `tok train`: every algorithm to a file and back, worked examples, options, failures.
 
+#![allow(clippy::unwrap_used)] // A test's unwrap is its assertion.
+
 mod common;
 
 use common::{Folder, corpus, run, run_with, words};

@@ -49,8 +49,7 @@ mod tests {
     fn check(encoding: TiktokenEncoding) {
         let embedded = Tokenizer::from_encoding(encoding);
         let ranks = IdMap::from_pairs(encoding.ranks().unpack().iter().map(|(r, t)| (t, r)));
-        let mut options = LoadOptions::default();
-        options.ranks = Some(encoding.into());
+        let options = LoadOptions { ranks: Some(encoding.into()), ..LoadOptions::default() };
         let file = tiktoken::to_text(&ranks.unwrap());
         let loaded = Tokenizer::from_file(file.as_bytes(), &options).unwrap();
         assert!(embedded.vocab().iter().eq(loaded.vocab().iter()), "{encoding:?}");

@@ -14,6 +14,7 @@ use crate::model::chain;
 use crate::output::Progress;
 
 /// A trained model of any algorithm.
+#[allow(clippy::large_enum_variant)] // There are as many as sizes were asked for: a handful.
 pub(super) enum Model {
     Bpe(Bpe),
     WordPiece(WordPiece),
