@@ -1,6 +1,6 @@
 //! The long mode of the scanner tests: `cargo run --release -p pretok --example fuzz_scanners N
-//! [SEED]` compares scanners and automata with `fancy-regex` on N random strings, and on every
-//! code point in several surroundings.
+//! [SEED]` compares scanners and automata with `fancy-regex` on N random strings. With the seed 0,
+//! the default, it also compares scanners on every code point in several surroundings.
 
 use std::process::ExitCode;
 
@@ -24,7 +24,7 @@ fn main() -> ExitCode {
     let contestants = contestants();
     let mut state = State { buffers: [Vec::new(), Vec::new()], strings: 0, bytes: 0 };
     // Automata look at no table of ours: their code points are those of random strings.
-    for contestant in contestants.iter().step_by(2) {
+    for contestant in contestants.iter().step_by(2).filter(|_| seed == 0) {
         if !every_code_point(contestant, &mut state) {
             return ExitCode::FAILURE;
         }
