@@ -31,8 +31,8 @@
 //! # Cost
 //!
 //! Scanners are linear: one table lookup a character of ASCII (letters eight at a time), two for
-//! the rest. Automata cost about ten times as much, backtracking a hundred times and more, with a
-//! limit ([`RegexOptions::backtrack_limit`]).
+//! the rest. Automata take two to five times as long, backtracking five to forty times, on a hostile
+//! text any time up to its limit ([`RegexOptions::backtrack_limit`]).
 //!
 //! # Unicode
 //!
