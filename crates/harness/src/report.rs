@@ -346,6 +346,9 @@ pub struct Training {
     pub size: usize,
     /// Seconds from counts to model.
     pub seconds: Rounds,
+    /// Seconds of them that the process had a processor, where the system tells.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub cpu_seconds: Option<Rounds>,
     /// Largest resident memory of the process while it trained, in bytes, where the system tells.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub peak_bytes: Option<u64>,

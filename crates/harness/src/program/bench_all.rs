@@ -281,12 +281,14 @@ fn training(
             .iter()
             .find(|row| row.algorithm == contender.algorithm && row.size == contender.size)?;
         let seconds: Vec<f64> = rounds.iter().map(|round| round.seconds).collect();
+        let cpu: Option<Vec<f64>> = rounds.iter().map(|round| round.cpu_seconds).collect();
         Some(Training {
             corpus: experiment.name.clone(),
             algorithm: contender.algorithm.clone(),
             standing: contender.standing,
             size: contender.size,
             seconds: Rounds::of(&seconds)?,
+            cpu_seconds: cpu.and_then(|cpu| Rounds::of(&cpu)),
             peak_bytes: rounds.iter().filter_map(|round| round.peak_bytes).max(),
             before_bytes: rounds.iter().filter_map(|round| round.before_bytes).max(),
             same_model: rounds.iter().all(|round| round.vocab_sha256 == expected.vocab_sha256),

@@ -29,6 +29,13 @@ pub(crate) fn memory(field: &str) -> Option<u64> {
     kilobytes(line.split_once(':')?.1)
 }
 
+/// Seconds that this thread had a processor, where the system tells.
+pub(crate) fn processor_seconds() -> Option<f64> {
+    let text = fs::read_to_string("/proc/thread-self/schedstat").ok()?;
+    let nanoseconds: u64 = text.split(' ').next()?.parse().ok()?;
+    Some(nanoseconds as f64 / 1e9)
+}
+
 /// Sets the peak of resident memory back to what is resident now; whether the system did.
 pub(crate) fn reset_peak_memory() -> bool {
     fs::write("/proc/self/clear_refs", "5").is_ok()
@@ -63,7 +70,10 @@ mod tests {
         assert_eq!(kilobytes("  1234 kB"), Some(1_263_616));
         assert_eq!(kilobytes("1234"), None);
         #[cfg(target_os = "linux")]
-        assert!(memory("VmRSS").is_some_and(|bytes| bytes > 100_000));
+        {
+            assert!(memory("VmRSS").is_some_and(|bytes| bytes > 100_000));
+            assert!(processor_seconds().is_none_or(|seconds| seconds < 1e6));
+        }
     }
 
     #[test]

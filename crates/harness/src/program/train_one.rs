@@ -25,6 +25,7 @@ pub(crate) struct Task {
 #[derive(Serialize, Deserialize)]
 pub(crate) struct Measured {
     pub(crate) seconds: f64,
+    pub(crate) cpu_seconds: Option<f64>,
     pub(crate) peak_bytes: Option<u64>,
     pub(crate) before_bytes: Option<u64>,
     pub(crate) vocab_sha256: String,
@@ -68,14 +69,16 @@ pub(crate) fn serve() -> Result<(), String> {
     let counts = data.counts;
     let reset = machine::reset_peak_memory();
     let before_bytes = machine::memory("VmRSS");
+    let cpu = machine::processor_seconds();
     let start = Instant::now();
     let mut go_on = |_: &'static str, _: u64, _: u64| ControlFlow::Continue(());
     let trained = entry.contestant.train(&counts, task.size, &entry.terms, &mut go_on)?;
     let seconds = start.elapsed().as_secs_f64();
+    let cpu_seconds = machine::processor_seconds().zip(cpu).map(|(end, start)| end - start);
     // Without the reset the peak is that of reading the corpora.
     let peak_bytes = machine::memory("VmHWM").filter(|_| reset);
     let vocab_sha256 = vocab_digest(trained.model().vocab());
-    let measured = Measured { seconds, peak_bytes, before_bytes, vocab_sha256 };
+    let measured = Measured { seconds, cpu_seconds, peak_bytes, before_bytes, vocab_sha256 };
     let json = serde_json::to_string(&measured).map_err(|error| error.to_string())?;
     println!("{json}");
     Ok(())

@@ -167,7 +167,7 @@ pub(super) fn lines(
     // A small chart leaves the names to a legend beside it.
     let named = !small;
     let names = series.iter().map(|s| text_width(&s.name, 12.5)).fold(0.0, f64::max);
-    let label_width = if named { names.min(frame.width * 0.3) } else { -8.0 };
+    let label_width = if named { names.min(frame.width * 0.36) } else { -8.0 };
     let (left, right) = (34.0, frame.width - label_width - 16.0);
     let (top, bottom) = (26.0, frame.height - 40.0);
     let first = x_ticks.first().map_or(1.0, |t| t.0).ln();
@@ -374,7 +374,7 @@ pub(super) struct Bar {
 /// The marker of a slot by itself.
 pub(super) fn mark(slot: usize) -> String {
     let mut svg =
-        String::from("<svg class=\"chart mark\" viewBox=\"0 0 12 12\" aria-hidden=\"true\">");
+        String::from("<svg class=\"chart mark\" viewBox=\"1 1 10 10\" aria-hidden=\"true\">");
     marker(&mut svg, slot, 6.0, 6.0);
     svg.push_str("</svg>");
     svg

@@ -79,7 +79,7 @@ pub(super) fn display_name(algorithm: &str) -> String {
     match algorithm {
         "bpe" => "BPE".into(),
         "wordpiece" => "WordPiece".into(),
-        "wordpiece-freq" => "WordPiece (frequency)".into(),
+        "wordpiece-freq" => "WordPiece (freq.)".into(),
         "unigram" => "Unigram".into(),
         "char" => "characters".into(),
         "byte" => "bytes".into(),
@@ -224,8 +224,7 @@ impl Experiment {
 
 /// The headline: one row for each algorithm at one size.
 pub(super) fn headline(report: &Report, experiment: &Experiment, size: usize) -> Table {
-    let ratios =
-        [Ratio::BytesPerToken, Ratio::CharsPerToken, Ratio::TokensPerWord, Ratio::SingleTokenWords];
+    let ratios = [Ratio::BytesPerToken, Ratio::TokensPerWord, Ratio::SingleTokenWords];
     let rows: Vec<&Row> = experiment.at(size).collect();
     let speed = |row: &Row| {
         let measured = report.speed.iter().find(|speed| {
@@ -297,7 +296,9 @@ pub(super) fn headline(report: &Report, experiment: &Experiment, size: usize) ->
             );
         }
         cells.push(match training(row) {
-            Some(training) => rounds_cell(&training.seconds, seconds),
+            Some(training) => {
+                rounds_cell(training.cpu_seconds.as_ref().unwrap_or(&training.seconds), seconds)
+            }
             None => Cell::new(seconds(row.train_seconds)),
         });
         if has_memory {
@@ -585,6 +586,7 @@ pub(super) fn training(report: &Report) -> Table {
             Cell::new(display_name(&training.algorithm)),
             Cell::new(grouped(training.size as u64)),
             rounds_cell(&training.seconds, seconds),
+            training.cpu_seconds.map_or_else(Cell::none, |cpu| rounds_cell(&cpu, seconds)),
             training.peak_bytes.map_or_else(Cell::none, |n| Cell::new(bytes(n))),
             training.before_bytes.map_or_else(Cell::none, |n| Cell::new(bytes(n))),
             Cell::new(if training.same_model { "yes" } else { "NO" }),
@@ -602,14 +604,17 @@ pub(super) fn training(report: &Report) -> Table {
             Head::text("algorithm"),
             Head::number("vocabulary"),
             Head::number("time"),
+            Head::number("processor time"),
             Head::number("peak memory"),
             Head::number("before training"),
             Head::text("same model"),
         ],
         rows: rows.collect(),
         note: Some(
-            "Peak memory is the resident set of the whole process while it trains; “before \
-             training” is what program and counts take already."
+            "Median of the rounds with their range. On a busy machine the time is longer than the \
+             processor time; every trainer works on one thread here. Peak memory is the resident \
+             set of the whole process while it trains; “before training” is what program and \
+             counts take already."
                 .into(),
         ),
     }
