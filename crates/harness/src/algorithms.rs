@@ -117,8 +117,9 @@ impl Contestant for Bpe {
         let model = Self::trainer(size, terms)
             .train(counts, &mut Watch(progress))
             .map_err(|error| error.to_string())?;
-        Ok(Trained::new(model, |model: &bpe::Bpe, piece: &[u8]| {
-            bpe::naive::NaiveEncoder::new(model).encode_piece(piece)
+        Ok(Trained::new(model, |model: &bpe::Bpe| {
+            let naive = bpe::naive::NaiveEncoder::new(model);
+            Box::new(move |piece| naive.encode_piece(piece))
         }))
     }
 
@@ -208,8 +209,8 @@ impl Contestant for WordPiece {
         }
         let model =
             trainer.train(counts, &mut Watch(progress)).map_err(|error| error.to_string())?;
-        Ok(Trained::new(model, |model: &wordpiece::WordPiece, piece: &[u8]| {
-            wordpiece::naive::encode(model, piece)
+        Ok(Trained::new(model, |model: &wordpiece::WordPiece| {
+            Box::new(move |piece| wordpiece::naive::encode(model, piece))
         }))
     }
 
@@ -288,8 +289,8 @@ impl Contestant for Unigram {
         let model = Self::trainer(size, terms)
             .train(counts, &mut Watch(progress))
             .map_err(|error| error.to_string())?;
-        Ok(Trained::new(model, |model: &unigram::Unigram, piece: &[u8]| {
-            unigram::naive::encode(model, piece)
+        Ok(Trained::new(model, |model: &unigram::Unigram| {
+            Box::new(move |piece| unigram::naive::encode(model, piece))
         }))
     }
 
@@ -343,21 +344,22 @@ impl Contestant for Chars {
         let model = Self::trainer(size, terms)
             .train(counts, &mut Watch(progress))
             .map_err(|error| error.to_string())?;
-        let unk = model.unk();
-        Ok(Trained::new(model, move |model: &baseline::Chars, piece: &[u8]| {
-            let vocab = model.vocab();
-            let mut tokens = Vec::new();
-            for char in utf8::chars(piece) {
-                match (ordinary(vocab, char), unk) {
-                    (Some(id), _) => tokens.push(Token::new(id, char.len())),
-                    (None, Some(unk)) => tokens.push(Token::new(unk, char.len())),
-                    (None, None) => {
-                        let bytes = char.iter().filter_map(|&byte| vocab.byte(byte));
-                        tokens.extend(bytes.map(|id| Token::new(id, 1)));
+        Ok(Trained::new(model, |model: &baseline::Chars| {
+            Box::new(move |piece| {
+                let vocab = model.vocab();
+                let mut tokens = Vec::new();
+                for char in utf8::chars(piece) {
+                    match (ordinary(vocab, char), model.unk()) {
+                        (Some(id), _) => tokens.push(Token::new(id, char.len())),
+                        (None, Some(unk)) => tokens.push(Token::new(unk, char.len())),
+                        (None, None) => {
+                            let bytes = char.iter().filter_map(|&byte| vocab.byte(byte));
+                            tokens.extend(bytes.map(|id| Token::new(id, 1)));
+                        }
                     }
                 }
-            }
-            tokens
+                tokens
+            })
         }))
     }
 
@@ -407,11 +409,12 @@ impl Contestant for Words {
         let model = Self::trainer(size, terms)
             .train(counts, &mut Watch(progress))
             .map_err(|error| error.to_string())?;
-        let unk = model.unk();
-        Ok(Trained::new(model, move |model: &baseline::Words, piece: &[u8]| {
-            let id = ordinary(model.vocab(), piece).or(unk);
-            let token = id.filter(|_| !piece.is_empty()).map(|id| Token::new(id, piece.len()));
-            token.into_iter().collect()
+        Ok(Trained::new(model, |model: &baseline::Words| {
+            Box::new(move |piece| {
+                let id = ordinary(model.vocab(), piece).or(model.unk());
+                let token = id.filter(|_| !piece.is_empty()).map(|id| Token::new(id, piece.len()));
+                token.into_iter().collect()
+            })
         }))
     }
 
@@ -449,8 +452,8 @@ impl Contestant for Bytes {
     ) -> Result<Trained, String> {
         let specials = terms.special_tokens.iter().map(|token| (token, TokenKind::Control));
         let model = baseline::Bytes::new(specials).map_err(|error| error.to_string())?;
-        Ok(Trained::new(model, |model: &baseline::Bytes, piece: &[u8]| {
-            piece.iter().map(|&byte| Token::new(model.id(byte), 1)).collect()
+        Ok(Trained::new(model, |model: &baseline::Bytes| {
+            Box::new(move |piece| piece.iter().map(|&b| Token::new(model.id(b), 1)).collect())
         }))
     }
 

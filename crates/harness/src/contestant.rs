@@ -68,7 +68,11 @@ impl<S> Observe<S> for Watch<'_, '_> {
     }
 }
 
-type Naive = dyn Fn(&[u8]) -> Vec<Token> + Send + Sync;
+/// The naive encoder of a model: the tokens of one piece.
+pub type NaiveEncode<'m> = Box<dyn Fn(&[u8]) -> Vec<Token> + 'm>;
+
+/// Makes the naive encoder and hands it to what needs it.
+type Naive = dyn Fn(&mut dyn FnMut(&dyn Fn(&[u8]) -> Vec<Token>)) + Send + Sync;
 type Decoder = dyn Fn(&[TokenId]) -> Result<Vec<u8>, DecodeError> + Send + Sync;
 
 /// A trained tokenizer with its naive twin and its decoder.
@@ -80,9 +84,9 @@ pub struct Trained {
 }
 
 impl Trained {
-    /// The tokenizer of `model`; `naive` is the encoder that specifies it, for one piece.
+    /// The tokenizer of `model`; `naive` makes the encoder that specifies it.
     #[must_use]
-    pub fn new<M>(model: M, naive: impl Fn(&M, &[u8]) -> Vec<Token> + Send + Sync + 'static) -> Self
+    pub fn new<M>(model: M, naive: fn(&M) -> NaiveEncode<'_>) -> Self
     where
         M: Model + Decode + 'static,
     {
@@ -90,7 +94,7 @@ impl Trained {
         let (for_naive, for_decode) = (Arc::clone(&model), Arc::clone(&model));
         Self {
             model,
-            naive: Arc::new(move |piece| naive(&for_naive, piece)),
+            naive: Arc::new(move |work| work(&naive(&for_naive))),
             decode: Arc::new(move |ids| for_decode.decode(ids)),
         }
     }
@@ -101,10 +105,12 @@ impl Trained {
         self.model.as_ref()
     }
 
-    /// The tokens of one piece by the naive twin.
-    #[must_use]
-    pub fn naive(&self, piece: &[u8]) -> Vec<Token> {
-        (self.naive)(piece)
+    /// Calls `work` with the naive twin, which gives the tokens of one piece. Making it may cost a
+    /// walk over the vocabulary, so ask it for many pieces at once.
+    pub fn with_naive<T>(&self, work: impl FnOnce(&dyn Fn(&[u8]) -> Vec<Token>) -> T) -> T {
+        let (mut work, mut result) = (Some(work), None);
+        (self.naive)(&mut |naive| result = work.take().map(|work| work(naive)));
+        result.expect("the naive twin is made once and handed on")
     }
 
     /// The bytes of ids.

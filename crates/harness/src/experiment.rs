@@ -30,6 +30,7 @@ use std::collections::{BTreeMap, HashMap, HashSet};
 use std::fmt;
 use std::ops::ControlFlow;
 use std::panic::{AssertUnwindSafe, catch_unwind};
+use std::sync::OnceLock;
 use std::time::Instant;
 
 use serde::{Deserialize, Serialize};
@@ -183,8 +184,15 @@ struct HeldOut {
     line: Option<usize>,
     text: String,
     pieces: Vec<Span>,
-    facts: TextFacts,
+    facts: OnceLock<TextFacts>,
     digest: [u8; 32],
+}
+
+impl HeldOut {
+    /// The facts, computed when they are first asked for: who only trains never does.
+    fn facts(&self) -> &TextFacts {
+        self.facts.get_or_init(|| TextFacts::in_language(&self.text, &self.language))
+    }
 }
 
 impl Data {
@@ -270,7 +278,7 @@ impl Data {
             return;
         }
         let pieces = self.splitter.split(&text);
-        let facts = TextFacts::in_language(&text, &language);
+        let facts = OnceLock::new();
         self.held_out.push(HeldOut { corpus, language, line, text, pieces, facts, digest });
     }
 
@@ -662,12 +670,12 @@ fn tallies(trained: &Trained, data: &Data) -> Tallies {
         Placed::place_into(&held.pieces, &tokens, &mut placed)
             .expect("a row is measured only if its tokens tile the pieces");
         let document = Document { text: &held.text, pieces: &held.pieces, tokens: &placed };
-        result.each.push(result.corpora[held.corpus].add(&document, &held.facts, vocab));
+        result.each.push(result.corpora[held.corpus].add(&document, held.facts(), vocab));
         result
             .languages
             .entry(held.language.clone())
             .or_insert_with(|| Profile::new(vocab.len()))
-            .add(&document, &held.facts, vocab);
+            .add(&document, held.facts(), vocab);
     }
     for profile in &result.corpora {
         result.overall.merge(profile);
@@ -1242,7 +1250,7 @@ mod tests {
         ) -> Result<Trained, String> {
             assert!(!self.panics, "this one panics");
             let vocab = Vocab::from_tokens((0..=255u8).map(|byte| [byte])).unwrap();
-            Ok(Trained::new(BrokenModel { vocab }, |_, _| Vec::new()))
+            Ok(Trained::new(BrokenModel { vocab }, |_| Box::new(|_| Vec::new())))
         }
 
         fn round_trip(&self, _: &Terms) -> RoundTrip {

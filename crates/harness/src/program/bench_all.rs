@@ -3,6 +3,8 @@
 use std::collections::HashMap;
 use std::fs;
 use std::path::Path;
+use std::sync::{Mutex, PoisonError};
+use std::thread;
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
 use harness::corpus::{Corpus, FixtureManifest};
@@ -101,16 +103,7 @@ pub(crate) fn run(options: &BenchAll) -> Result<bool, String> {
             training(options, &plan, &names, &outcome.experiment, &shown, effort, &progress)?;
         experiments.push(outcome.experiment);
     }
-    for corpus in corpora {
-        let mut plan = Plan {
-            name: corpus.name.clone(),
-            vocab_sizes: effort.own_sizes.to_vec(),
-            bootstrap: effort.own_bootstrap,
-            ..plan.clone()
-        };
-        let data = Data::prepare(&plan, vec![corpus]).map_err(|refused| refused.to_string())?;
-        experiments.push(possible(&mut plan, &data, &progress)?.experiment);
-    }
+    experiments.extend(each_alone(&plan, corpora, effort, &progress)?);
     report.experiments = experiments;
 
     manifest.options = plan.options();
@@ -161,6 +154,45 @@ pub(crate) fn load(fixtures: &Path, names: &[String]) -> Result<(Vec<Corpus>, Ma
         }
     }
     Ok((corpora, manifest))
+}
+
+/// One comparison for each corpus, in their order. Nothing is timed here, so all processors work.
+fn each_alone(
+    plan: &Plan,
+    corpora: Vec<Corpus>,
+    effort: &Effort,
+    progress: &Progress,
+) -> Result<Vec<Experiment>, String> {
+    let threads = thread::available_parallelism().map_or(1, usize::from).min(corpora.len());
+    let results: Vec<Mutex<Option<Result<Experiment, String>>>> =
+        corpora.iter().map(|_| Mutex::new(None)).collect();
+    let queue = Mutex::new(corpora.into_iter().enumerate());
+    let next = || queue.lock().unwrap_or_else(PoisonError::into_inner).next();
+    let compare = |corpus: Corpus| {
+        let mut plan = Plan {
+            name: corpus.name.clone(),
+            vocab_sizes: effort.own_sizes.to_vec(),
+            bootstrap: effort.own_bootstrap,
+            ..plan.clone()
+        };
+        let data = Data::prepare(&plan, vec![corpus]).map_err(|refused| refused.to_string())?;
+        Ok(possible(&mut plan, &data, progress)?.experiment)
+    };
+    thread::scope(|scope| {
+        for _ in 0..threads {
+            scope.spawn(|| {
+                while let Some((i, corpus)) = next() {
+                    let result = compare(corpus);
+                    *results[i].lock().unwrap_or_else(PoisonError::into_inner) = Some(result);
+                }
+            });
+        }
+    });
+    let done = results.into_iter().map(|result| {
+        let result = result.into_inner().unwrap_or_else(PoisonError::into_inner);
+        result.unwrap_or_else(|| Err("a comparison was not run".into()))
+    });
+    done.collect()
 }
 
 /// Runs the plan at those of its sizes that are in everybody's reach.
