@@ -34,7 +34,7 @@ struct Effort {
 
 const QUICK: Effort = Effort {
     all_sizes: &[8000, 16_000],
-    own_sizes: &[2000, 4000],
+    own_sizes: &[1000, 2000, 4000],
     bootstrap: 300,
     own_bootstrap: 0,
     speed_rounds: 3,

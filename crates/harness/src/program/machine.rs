@@ -29,7 +29,8 @@ pub(crate) fn memory(field: &str) -> Option<u64> {
     kilobytes(line.split_once(':')?.1)
 }
 
-/// Seconds that this thread had a processor, where the system tells.
+/// Seconds that this thread had a processor, where the system tells. It counts in steps of some
+/// milliseconds.
 pub(crate) fn processor_seconds() -> Option<f64> {
     let text = fs::read_to_string("/proc/thread-self/schedstat").ok()?;
     let nanoseconds: u64 = text.split(' ').next()?.parse().ok()?;

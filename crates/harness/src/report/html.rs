@@ -181,7 +181,7 @@ fn render_table(table: &Table) -> String {
     }
     out.push_str("</tbody></table></div>\n");
     if let Some(note) = note {
-        let _ = writeln!(out, "<p class=\"note\">{}</p>", escape(note));
+        let _ = writeln!(out, "<p class=\"note\">{}</p>", escape(note).replace('\n', "<br>"));
     }
     out
 }
@@ -682,7 +682,7 @@ fn speed(page: &mut Page, report: &Report) {
         },
         "speed-chart",
     );
-    page.table(&view::speed(report));
+    page.details("The numbers of every corpus", &[view::speed(report)]);
     page.end();
 }
 

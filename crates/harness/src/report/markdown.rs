@@ -153,7 +153,7 @@ fn table(out: &mut String, heading: &str, table: &Table) {
     }
     out.push('\n');
     if let Some(note) = &table.note {
-        let _ = write!(out, "{note}\n\n");
+        let _ = write!(out, "{}\n\n", note.replace('\n', "  \n"));
     }
 }
 

@@ -38,7 +38,7 @@ pub(super) fn html(sample: &Sample, line: &SampleLine) -> String {
             }
         };
         let _ = write!(out, "<span class=\"{class}\" title=\"{title}\">{body}</span><wbr>");
-        if part.ends_with(b"\n") {
+        if part.ends_with(b"\n") && token.end < bytes.len() {
             out.push_str("<br>");
         }
     }
@@ -64,7 +64,8 @@ fn visible(text: &str) -> String {
         out.push('\u{25CC}');
     }
     let drawn = text.chars().any(|c| sign(c).is_none());
-    for c in text.chars() {
+    let mut rest = text.chars();
+    while let Some(c) = rest.next() {
         match sign(c) {
             // Inside visible text, joiners and selectors do their work unseen.
             Some(Sign::Name(_)) if drawn => out.push(c),
@@ -73,6 +74,10 @@ fn visible(text: &str) -> String {
             }
             Some(Sign::Space(glyph)) => {
                 let _ = write!(out, "<i>{glyph}</i>");
+                // The break of a line that ends inside of the token; at its end the caller's.
+                if c == '\n' && !rest.as_str().is_empty() {
+                    out.push_str("<br>");
+                }
             }
             None => out.push_str(&escape(c.encode_utf8(&mut [0; 4]))),
         }
@@ -150,10 +155,11 @@ mod tests {
 
     #[test]
     fn white_space_is_visible_and_markup_escaped() {
-        let out = render("<b> x\n", &[3, 5, 6]);
+        let out = render("<b> x\n\n  y", &[3, 5, 6, 10]);
         assert!(out.contains("&lt;b&gt;"), "{out}");
         assert!(out.contains("<i>·</i>x"), "{out}");
         assert!(out.contains("<i>↵</i></span><wbr><br>"), "{out}");
+        assert!(out.contains("<i>↵</i><br><i>·</i><i>·</i>y"), "{out}");
     }
 
     #[test]

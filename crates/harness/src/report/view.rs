@@ -10,7 +10,7 @@ pub(super) struct Table {
     pub(super) caption: String,
     pub(super) head: Vec<Head>,
     pub(super) rows: Vec<Line>,
-    /// What a reader must know to read it.
+    /// What a reader must know to read it, in lines.
     pub(super) note: Option<String>,
 }
 
@@ -194,15 +194,14 @@ impl Experiment {
         sizes
     }
 
-    /// The largest size at which every contender has a row that counts; else the largest size.
+    /// The size at which most contenders have a row that counts; the largest of several.
     #[must_use]
     pub fn headline_size(&self) -> usize {
-        let sizes = self.sizes();
-        let counts = |size: usize| {
-            self.at(size).all(|row| row.void.is_none() || row.standing == Standing::Baseline)
+        let counting = |size: usize| {
+            let rows = self.at(size).filter(|row| row.standing == Standing::Contender);
+            rows.filter(|row| row.void.is_none()).count()
         };
-        let whole = sizes.iter().rev().copied().find(|&size| counts(size));
-        whole.or(sizes.last().copied()).unwrap_or(0)
+        self.sizes().into_iter().max_by_key(|&size| counting(size)).unwrap_or(0)
     }
 
     /// The rows of a size.
@@ -315,7 +314,7 @@ pub(super) fn headline(report: &Report, experiment: &Experiment, size: usize) ->
     let notes: Vec<String> = rows
         .iter()
         .flat_map(|row| {
-            row.notes.iter().map(|note| format!(" {}: {note}.", display_name(&row.algorithm)))
+            row.notes.iter().map(|note| format!("\n{}: {note}.", display_name(&row.algorithm)))
         })
         .collect();
     Table {
