@@ -623,6 +623,10 @@ impl Model for Bpe {
     fn encoder(&self) -> Box<dyn Encode + '_> {
         Box::new(self.session())
     }
+
+    fn as_any(&self) -> Option<&dyn core::any::Any> {
+        Some(self)
+    }
 }
 
 /// Decoding gives the bytes of the tokens without continuing prefix and end-of-word mark; spaces

@@ -180,4 +180,8 @@ impl Normalize for BertNormalizer {
         self.rewrite(text, &mut out);
         out.finish()
     }
+
+    fn as_any(&self) -> Option<&dyn core::any::Any> {
+        Some(self)
+    }
 }

@@ -156,4 +156,8 @@ impl Normalize for Precompiled {
         out.delete(text.len() - out.at());
         out.finish()
     }
+
+    fn as_any(&self) -> Option<&dyn core::any::Any> {
+        Some(self)
+    }
 }

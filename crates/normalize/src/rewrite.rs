@@ -160,6 +160,10 @@ macro_rules! normalize_by_rewriting {
                 self.rewrite(text, &mut out);
                 out.finish()
             }
+
+            fn as_any(&self) -> Option<&dyn core::any::Any> {
+                Some(self)
+            }
         }
     )*};
 }

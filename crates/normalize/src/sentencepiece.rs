@@ -249,6 +249,10 @@ impl Normalize for SentencePieceNormalizer {
             false => Cow::Owned(normalized),
         }
     }
+
+    fn as_any(&self) -> Option<&dyn core::any::Any> {
+        Some(self)
+    }
 }
 
 /// The text being written and, if wanted, where in the input each of its characters began:

@@ -37,6 +37,11 @@ impl Sequence {
         self
     }
 
+    /// The normalizers, in order.
+    pub fn steps(&self) -> impl Iterator<Item = &dyn Normalize> {
+        self.steps.iter().map(|step| &**step)
+    }
+
     /// The number of normalizers.
     #[must_use]
     pub fn len(&self) -> usize {
@@ -99,5 +104,9 @@ impl Normalize for Sequence {
         }
         edits.extend_from_slice(&so_far);
         changed.map_or(Cow::Borrowed(text), Cow::Owned)
+    }
+
+    fn as_any(&self) -> Option<&dyn core::any::Any> {
+        Some(self)
     }
 }

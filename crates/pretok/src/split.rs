@@ -63,4 +63,8 @@ impl Split for PatternSplit {
         }
         cutter.finish(text.len());
     }
+
+    fn as_any(&self) -> Option<&dyn core::any::Any> {
+        Some(self)
+    }
 }

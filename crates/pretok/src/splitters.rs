@@ -59,6 +59,10 @@ impl Split for WhitespaceSplit {
     fn split_into(&self, text: &str, spans: &mut Vec<Span>) {
         by_char(text, is_space, Behavior::Removed, spans);
     }
+
+    fn as_any(&self) -> Option<&dyn core::any::Any> {
+        Some(self)
+    }
 }
 
 /// Runs of word characters and runs of what is neither word nor white space: `\w+|[^\w\s]+`;
@@ -121,6 +125,10 @@ impl Split for Bert {
         if start < text.len() {
             spans.push(Span::new(start, text.len()));
         }
+    }
+
+    fn as_any(&self) -> Option<&dyn core::any::Any> {
+        Some(self)
     }
 }
 

@@ -1,5 +1,6 @@
 use alloc::boxed::Box;
 use alloc::vec::Vec;
+use core::any::Any;
 
 use crate::{Span, Token, TokenId, Vocab};
 
@@ -10,6 +11,12 @@ pub trait Model: Send + Sync {
 
     /// A new session. Sessions hold the scratch memory; make one per thread and keep it.
     fn encoder(&self) -> Box<dyn Encode + '_>;
+
+    /// The model itself, for callers that prove something of a type that they know; `None` for all
+    /// others.
+    fn as_any(&self) -> Option<&dyn Any> {
+        None
+    }
 }
 
 /// A session: a model and its scratch memory.

@@ -1,6 +1,7 @@
 use alloc::borrow::Cow;
 use alloc::boxed::Box;
 use alloc::vec::Vec;
+use core::any::Any;
 
 use crate::{Edit, Span};
 
@@ -14,6 +15,12 @@ pub trait Normalize: Send + Sync {
     /// Appends to `edits`, sorted and disjoint in source and target; between two edits the texts
     /// are equal byte for byte. Appends nothing when the text is unchanged.
     fn normalize_with_edits<'t>(&self, text: &'t str, edits: &mut Vec<Edit>) -> Cow<'t, str>;
+
+    /// The normalizer itself, for callers that prove something of a type that they know; `None`
+    /// for all others.
+    fn as_any(&self) -> Option<&dyn Any> {
+        None
+    }
 }
 
 impl<N: Normalize + ?Sized> Normalize for Box<N> {
@@ -23,6 +30,10 @@ impl<N: Normalize + ?Sized> Normalize for Box<N> {
 
     fn normalize_with_edits<'t>(&self, text: &'t str, edits: &mut Vec<Edit>) -> Cow<'t, str> {
         (**self).normalize_with_edits(text, edits)
+    }
+
+    fn as_any(&self) -> Option<&dyn Any> {
+        (**self).as_any()
     }
 }
 
@@ -40,6 +51,12 @@ pub trait Split: Send + Sync {
     /// text behind any piece splits alone as it does behind it. `None` where no such number is
     /// known; a stream must then wait for the end of the text.
     fn unsettled(&self) -> Option<usize> {
+        None
+    }
+
+    /// The splitter itself, for callers that prove something of a type that they know; `None` for
+    /// all others.
+    fn as_any(&self) -> Option<&dyn Any> {
         None
     }
 

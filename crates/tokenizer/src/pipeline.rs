@@ -1,3 +1,4 @@
+use std::any::Any;
 use std::borrow::Cow;
 use std::fmt;
 
@@ -67,12 +68,22 @@ pub trait EditPiece: Send + Sync {
     /// [`Normalize::normalize_with_edits`]. `first` says that the piece stands at the very
     /// beginning of the original text.
     fn edit<'t>(&self, piece: &'t str, first: bool, edits: &mut Vec<Edit>) -> Cow<'t, str>;
+
+    /// The step itself, for callers that prove something of a type that they know; `None` for all
+    /// others.
+    fn as_any(&self) -> Option<&dyn Any> {
+        None
+    }
 }
 
 /// Every normalizer edits pieces, wherever they stand.
 impl<N: Normalize> EditPiece for N {
     fn edit<'t>(&self, piece: &'t str, _first: bool, edits: &mut Vec<Edit>) -> Cow<'t, str> {
         self.normalize_with_edits(piece, edits)
+    }
+
+    fn as_any(&self) -> Option<&dyn Any> {
+        Normalize::as_any(self)
     }
 }
 

@@ -227,6 +227,10 @@ impl Model for Unigram {
     fn encoder(&self) -> Box<dyn Encode + '_> {
         Box::new(self.session())
     }
+
+    fn as_any(&self) -> Option<&dyn core::any::Any> {
+        Some(self)
+    }
 }
 
 impl Decode for Unigram {

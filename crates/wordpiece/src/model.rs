@@ -210,6 +210,10 @@ impl Model for WordPiece {
     fn encoder(&self) -> Box<dyn Encode + '_> {
         Box::new(self.session())
     }
+
+    fn as_any(&self) -> Option<&dyn core::any::Any> {
+        Some(self)
+    }
 }
 
 /// Joins tokens into words: a continuation loses its prefix and is appended; any other token

@@ -1,5 +1,6 @@
 //! Pre-tokenizers and normalizers of a tokenizer.json.
 
+use std::any::Any;
 use std::borrow::Cow;
 use std::num::NonZeroUsize;
 
@@ -12,11 +13,15 @@ use crate::lower::LowerError;
 use crate::pipeline::{EditPiece, PieceStep};
 
 /// Metaspace, which looks at whether the text begins with the piece.
-struct Mark(Metaspace);
+pub(crate) struct Mark(pub(crate) Metaspace);
 
 impl EditPiece for Mark {
     fn edit<'t>(&self, piece: &'t str, first: bool, edits: &mut Vec<Edit>) -> Cow<'t, str> {
         self.0.for_stretch(first).normalize_with_edits(piece, edits)
+    }
+
+    fn as_any(&self) -> Option<&dyn Any> {
+        Some(self)
     }
 }
 
