@@ -52,6 +52,11 @@ impl Split for DeepSeekV3 {
             }
         }
     }
+
+    /// White space behind a line break and in front of one; no step looks further.
+    fn unsettled(&self) -> Option<usize> {
+        Some(2)
+    }
 }
 
 /// The kind of the character at `at`, and its length.

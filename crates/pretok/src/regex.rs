@@ -11,7 +11,7 @@ use core::panic::{RefUnwindSafe, UnwindSafe};
 use regex_automata::hybrid::dfa::{Cache, DFA};
 use regex_automata::util::pool::Pool;
 use regex_automata::{Anchored, Input, meta};
-use tokenizer_core::{Span, Split};
+use tokenizer_core::{MAX_BATCH, Span, Split};
 
 use crate::syntax::{Alternative, alternatives};
 use crate::{Pattern, Scanner, oniguruma, recognise};
@@ -232,6 +232,17 @@ impl Split for RegexSplitter {
         }
         // The pieces tile the text in any case, which is what this method promises.
         let _ = self.try_split_into(text, spans);
+    }
+
+    fn split_batches(&self, text: &str, batch: &mut dyn FnMut(&[Span])) {
+        match &self.machine {
+            Machine::Scanner(scanner) => scanner.split_batches(text, batch),
+            _ => self.split(text).chunks(MAX_BATCH).for_each(batch),
+        }
+    }
+
+    fn unsettled(&self) -> Option<usize> {
+        self.scanner().and_then(Split::unsettled)
     }
 }
 

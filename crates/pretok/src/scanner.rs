@@ -8,7 +8,7 @@
 
 use alloc::vec::Vec;
 
-use tokenizer_core::{Span, Split};
+use tokenizer_core::{MAX_BATCH, Span, Split};
 
 use crate::classes::{Class, Set, class_at, wide_class_at};
 
@@ -366,6 +366,35 @@ impl Split for Scanner {
         // Pieces of real text are about five bytes long.
         spans.reserve(text.len() / 6);
         self.for_each_span(text, |span| spans.push(span));
+    }
+
+    fn split_batches(&self, text: &str, batch: &mut dyn FnMut(&[Span])) {
+        let (mut spans, mut len) = ([Span::default(); MAX_BATCH], 0);
+        self.for_each_span(text, |span| {
+            spans[len] = span;
+            len += 1;
+            if len == MAX_BATCH {
+                batch(&spans);
+                len = 0;
+            }
+        });
+        if len > 0 {
+            batch(&spans[..len]);
+        }
+    }
+
+    /// Two pieces for the published patterns, three for a [`Contractions::Suffix`] that is no
+    /// word's prefix.
+    ///
+    /// What follows can change a piece only if the step that made it looked at the end of the
+    /// text. Steps look ahead behind a piece in three places: white space, of which all but the
+    /// part behind its last line break is one piece ("\n" and "  "); words of [`Letters::Cased`],
+    /// which give back what has no lower case ("ʰ" and "AB"); contractions, up to three characters
+    /// of which the apostrophe may be a piece and the letter another.
+    fn unsettled(&self) -> Option<usize> {
+        let apart = matches!(self.rules.contractions, Contractions::Suffix(_))
+            && self.rules.prefix != Prefix::NotNewline;
+        Some(if apart { 3 } else { 2 })
     }
 }
 

@@ -41,6 +41,14 @@ impl Split for Splitter {
     fn split_into(&self, text: &str, spans: &mut Vec<Span>) {
         self.split.split_into(text, spans);
     }
+
+    fn split_batches(&self, text: &str, batch: &mut dyn FnMut(&[Span])) {
+        self.split.split_batches(text, batch);
+    }
+
+    fn unsettled(&self) -> Option<usize> {
+        self.split.unsettled()
+    }
 }
 
 impl fmt::Display for Splitter {

@@ -106,6 +106,10 @@ fn awkward_texts() {
             check(pattern, fast.as_ref(), &slow, text);
             laws::splits_losslessly(fast.as_ref(), text);
         }
+        // More than one batch.
+        let all: String = texts::AWKWARD.iter().map(|(_, text)| *text).collect();
+        check(pattern, fast.as_ref(), &slow, &all);
+        laws::splits_losslessly(fast.as_ref(), &all.repeat(8));
     }
 }
 

@@ -2,7 +2,8 @@
 //! the broken law and the input.
 
 use tokenizer_core::{
-    Alignment, Encode, Model, Normalize, PieceCounts, Silent, Span, Split, Token, TokenId, Train,
+    Alignment, Encode, MAX_BATCH, Model, Normalize, PieceCounts, Silent, Span, Split, Token,
+    TokenId, Train,
 };
 
 /// A model on one piece: ids exist, lengths tile the piece, and a reused session equals a fresh
@@ -58,9 +59,16 @@ pub fn encodes_like(
     assert_eq!(session.count_pieces(&text, &spans), ids.len(), "the count must equal the ids");
 }
 
-/// A splitter: spans are sorted, disjoint, not empty, on character boundaries. Returns the pieces.
+/// A splitter: spans are sorted, disjoint, not empty, on character boundaries; batches are those
+/// spans, neither empty nor too long. Returns the pieces.
 pub fn splits<'t>(splitter: &dyn Split, text: &'t str) -> Vec<&'t str> {
     let spans = splitter.split(text);
+    let mut batched = Vec::new();
+    splitter.split_batches(text, &mut |batch| {
+        assert!((1..=MAX_BATCH).contains(&batch.len()), "a batch of {} spans", batch.len());
+        batched.extend_from_slice(batch);
+    });
+    assert_eq!(batched, spans, "the batches must be the spans in {text:?}");
     let mut end = 0;
     let mut pieces = Vec::new();
     for span in spans {

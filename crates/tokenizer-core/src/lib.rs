@@ -58,7 +58,7 @@ pub use counts::{CountError, PieceCount, PieceCounter, PieceCounts};
 pub use decode::{Decode, DecodeError};
 pub use encode::{Encode, Model};
 pub use rng::Rng;
-pub use text::{Normalize, Split};
+pub use text::{MAX_BATCH, Normalize, Split};
 pub use token::{Span, Token, TokenId, TokenKind};
 pub use train::{Observe, Silent, Train};
 pub use vocab::{Vocab, VocabBuilder, VocabError};

@@ -37,6 +37,10 @@ impl<N: Normalize + ?Sized> Normalize for Box<N> {
     }
 }
 
+/// The most spans that [`Split::split_batches`] hands over at once: 4 KB of them stay in a
+/// first-level cache with what their reader needs.
+pub const MAX_BATCH: usize = 256;
+
 /// Cuts text into pieces that are encoded independently.
 pub trait Split: Send + Sync {
     /// Appends the spans of the pieces of `text`: sorted, disjoint, not empty, on character
@@ -45,6 +49,16 @@ pub trait Split: Send + Sync {
     ///
     /// `text` is a whole segment: anchors and look-around see its ends as the ends of the text.
     fn split_into(&self, text: &str, spans: &mut Vec<Span>);
+
+    /// Calls `batch` with the spans that [`split_into`](Self::split_into) appends, in order: from
+    /// 1 to [`MAX_BATCH`] of them at a time, as offsets into `text`; never for an empty text.
+    ///
+    /// A reader that takes each batch while it is warm needs no memory for the spans of a whole
+    /// text, and neither do splitters that find pieces on the way. This one, which any splitter
+    /// has, finds all of them first.
+    fn split_batches(&self, text: &str, batch: &mut dyn FnMut(&[Span])) {
+        self.split(text).chunks(MAX_BATCH).for_each(batch);
+    }
 
     /// How many of the last pieces of a text can change when more text follows: with `Some(n)`, for
     /// all texts p and q, the pieces of p without its last n are the first pieces of pq, and the
