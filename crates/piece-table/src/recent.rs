@@ -1,0 +1,281 @@
+//! What a session met lately.
+
+use tokenizer_core::Token;
+
+use crate::key::{Key, LongKey};
+use crate::memory::Lines;
+use crate::ring::Ring;
+use crate::run::{self, MOST, Word};
+
+/// How much a session remembers.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[non_exhaustive]
+pub struct Size {
+    /// Lines of 64 bytes for pieces of up to 15 bytes, two pieces in each. A power of two.
+    pub short: usize,
+    /// Lines of 64 bytes for pieces of 16 to 31 bytes, one in each. A power of two, at least 2.
+    pub long: usize,
+    /// Bytes of longer pieces, and tokens of pieces of more than eight.
+    pub ring: usize,
+}
+
+impl Default for Size {
+    /// About 4 MB.
+    fn default() -> Self {
+        Self { short: 1 << 15, long: 1 << 14, ring: 1 << 16 }
+    }
+}
+
+impl Size {
+    /// Hardly anything, for tests that want everything forgotten soon.
+    pub const TINY: Self = Self { short: 1, long: 2, ring: 64 };
+}
+
+/// Two short pieces in a line of cache, or one of five to eight tokens.
+///
+/// ```text
+/// key 0 | key 1         | words 0..4 | words 4..8      two pieces of up to four tokens each
+/// key   | CONTINUATION  | words 0..8                   one piece
+/// ```
+#[derive(Clone, Copy)]
+#[repr(C, align(64))]
+pub(crate) struct Bucket {
+    keys: [Key; 2],
+    runs: [[Word; 4]; 2],
+}
+
+/// What became of a piece.
+#[derive(Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Added {
+    New,
+    /// The piece is there already.
+    Known,
+    /// There is no room.
+    Full,
+}
+
+/// In place of a key where the place belongs to the piece before: says a length that no key has.
+const CONTINUATION: Key = Key([0xFF; 16]);
+const EMPTY: Key = Key([0; 16]);
+
+impl Bucket {
+    /// The first four words of a piece, of as many tokens as they say.
+    #[inline(always)]
+    pub(crate) fn find(&self, key: Key) -> Option<[Word; 4]> {
+        // Both keys are in the line at hand, so looking at both is cheaper than a guess which.
+        let second = usize::from(self.keys[1] == key);
+        (self.keys[second] == key).then_some(self.runs[second])
+    }
+
+    /// The words after the first four of a piece of more than four tokens.
+    #[inline(always)]
+    pub(crate) fn more(&self) -> [Word; 4] {
+        self.runs[1]
+    }
+
+    /// Adds a piece of up to four tokens if there is room.
+    #[inline]
+    pub(crate) fn add(&mut self, key: Key, words: [Word; MOST]) -> Added {
+        let place = match self.keys {
+            [EMPTY, _] => 0,
+            [first, second] if first == key || second == key => return Added::Known,
+            [_, EMPTY] => 1,
+            _ => return Added::Full,
+        };
+        self.set(place, key, first_half(words));
+        Added::New
+    }
+
+    fn set(&mut self, place: usize, key: Key, run: [Word; 4]) {
+        self.keys[place] = key;
+        self.runs[place] = run;
+    }
+
+    /// Puts a piece in. Returns whether another had to go.
+    fn put(&mut self, key: Key, words: [Word; MOST]) -> bool {
+        let [first, second] = halves(words);
+        if run::count(words[0]) > 4 {
+            let was_empty = self.keys == [EMPTY; 2];
+            *self = Self { keys: [key, CONTINUATION], runs: [first, second] };
+            return !was_empty;
+        }
+        match self.keys {
+            [EMPTY, _] => self.set(0, key, first),
+            [_, EMPTY] => self.set(1, key, first),
+            [_, CONTINUATION] => {
+                *self = Self { keys: [key, EMPTY], runs: [first, [0; 4]] };
+                return true;
+            }
+            _ => {
+                // One token is most often a word of the vocabulary and found again at once; what
+                // took merging to find stays longer. Else the older one goes.
+                let single = self.runs.map(|run| run::count(run[0]) <= 1);
+                if single != [true, false] {
+                    (self.keys[1], self.runs[1]) = (self.keys[0], self.runs[0]);
+                }
+                self.set(0, key, first);
+                return true;
+            }
+        }
+        false
+    }
+}
+
+#[inline(always)]
+fn halves(words: [Word; MOST]) -> [[Word; 4]; 2] {
+    let [a, b, c, d, e, f, g, h] = words;
+    [[a, b, c, d], [e, f, g, h]]
+}
+
+#[inline(always)]
+fn first_half(words: [Word; MOST]) -> [Word; 4] {
+    halves(words)[0]
+}
+
+/// A piece of 16 to 31 bytes and its tokens: a line of cache.
+#[derive(Clone, Copy)]
+#[repr(C, align(64))]
+pub(crate) struct LongSlot {
+    key: LongKey,
+    words: [Word; MOST],
+}
+
+/// The tables of a session; they grow with what they hold.
+#[derive(Clone)]
+pub(crate) struct Recent {
+    size: Size,
+    short: Lines<Bucket>,
+    /// How often a piece of the table had to go since the table has this size.
+    lost_short: usize,
+    long: Lines<LongSlot>,
+    lost_long: usize,
+    ring: Ring,
+}
+
+/// Tables begin with so many lines, and grow by this factor when a quarter as many pieces had to
+/// go: a session for one short text is cheap, and one for much text soon has its final size.
+const FIRST: usize = 32;
+const GROWTH: usize = 8;
+
+impl Recent {
+    pub(crate) fn new(size: Size) -> Self {
+        Self {
+            size,
+            short: Lines::new(size.short.min(FIRST)),
+            lost_short: 0,
+            long: Lines::new(size.long.min(FIRST / 4)),
+            lost_long: 0,
+            ring: Ring::new(size.ring),
+        }
+    }
+
+    #[inline(always)]
+    pub(crate) fn short(&self, hash: u64) -> &Bucket {
+        self.short.at(hash)
+    }
+
+    #[inline(always)]
+    pub(crate) fn prefetch_short(&self, hash: u64) {
+        self.short.prefetch(hash);
+    }
+
+    #[inline(always)]
+    pub(crate) fn prefetch_long(&self, hash: u64) {
+        self.long.prefetch(hash & !1);
+        self.long.prefetch(hash | 1);
+    }
+
+    #[inline(always)]
+    pub(crate) fn long(&self, key: LongKey, hash: u64) -> Option<[Word; MOST]> {
+        let pair = [self.long.at(hash & !1), self.long.at(hash | 1)];
+        pair.into_iter().find(|slot| slot.key == key).map(|slot| slot.words)
+    }
+
+    /// The tokens of a piece that the other tables do not take.
+    #[inline]
+    pub(crate) fn other(&self, piece: &[u8]) -> Option<&[Token]> {
+        self.ring.get(piece)
+    }
+
+    pub(crate) fn put_words(&mut self, key: Key, hash: u64, words: [Word; MOST]) {
+        self.lost_short += usize::from(self.short.at_mut(hash).put(key, words));
+        let count = self.short.count();
+        if self.lost_short > count / 4 && count < self.size.short {
+            self.grow_short();
+        }
+    }
+
+    pub(crate) fn put_short(&mut self, key: Key, hash: u64, piece: &[u8], tokens: &[Token]) {
+        match run::pack(tokens, piece.len()) {
+            Some(words) => self.put_words(key, hash, words),
+            None => self.ring.put(piece, tokens),
+        }
+    }
+
+    pub(crate) fn put_long(&mut self, key: LongKey, hash: u64, piece: &[u8], tokens: &[Token]) {
+        let Some(words) = run::pack(tokens, piece.len()) else {
+            self.ring.put(piece, tokens);
+            return;
+        };
+        self.lost_long += usize::from(place(&mut self.long, hash, LongSlot { key, words }));
+        let count = self.long.count();
+        if self.lost_long > count / 4 && count < self.size.long {
+            self.grow_long();
+        }
+    }
+
+    pub(crate) fn put_other(&mut self, piece: &[u8], tokens: &[Token]) {
+        self.ring.put(piece, tokens);
+    }
+
+    #[cold]
+    #[inline(never)]
+    fn grow_short(&mut self) {
+        let count = (self.short.count() * GROWTH).min(self.size.short);
+        let old = core::mem::replace(&mut self.short, Lines::new(count));
+        self.lost_short = 0;
+        for bucket in old.iter() {
+            let [[a, b, c, d], second] = bucket.runs;
+            let is_wide = bucket.keys[1] == CONTINUATION;
+            // The older one first.
+            if !is_wide && bucket.keys[1] != EMPTY {
+                let [e, f, g, h] = second;
+                let key = bucket.keys[1];
+                self.short.at_mut(key.hash()).put(key, [e, f, g, h, 0, 0, 0, 0]);
+            }
+            if bucket.keys[0] != EMPTY {
+                let [e, f, g, h] = if is_wide { second } else { [0; 4] };
+                let key = bucket.keys[0];
+                self.short.at_mut(key.hash()).put(key, [a, b, c, d, e, f, g, h]);
+            }
+        }
+    }
+
+    #[cold]
+    #[inline(never)]
+    fn grow_long(&mut self) {
+        let count = (self.long.count() * GROWTH).min(self.size.long);
+        let old = core::mem::replace(&mut self.long, Lines::new(count));
+        self.lost_long = 0;
+        for slot in old.iter().filter(|slot| slot.key != LongKey::EMPTY) {
+            place(&mut self.long, slot.key.hash(), *slot);
+        }
+    }
+}
+
+/// Puts a piece into its pair of lines. Returns whether another had to go: the older one.
+fn place(lines: &mut Lines<LongSlot>, hash: u64, slot: LongSlot) -> bool {
+    let first = *lines.at(hash & !1);
+    if first.key == LongKey::EMPTY {
+        *lines.at_mut(hash & !1) = slot;
+        return false;
+    }
+    let second = lines.at_mut(hash | 1);
+    if second.key == LongKey::EMPTY {
+        *second = slot;
+        return false;
+    }
+    *second = first;
+    *lines.at_mut(hash & !1) = slot;
+    true
+}
