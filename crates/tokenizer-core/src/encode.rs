@@ -5,7 +5,10 @@ use core::any::Any;
 use crate::{Span, Token, TokenId, Vocab};
 
 /// A trained model: immutable, shared by any number of sessions on any number of threads.
-pub trait Model: Send + Sync {
+///
+/// Whoever has a `dyn Model` can ask for the algorithm behind it, to explain a choice or to sample:
+/// `(model as &dyn Any).downcast_ref::<Unigram>()`.
+pub trait Model: Any + Send + Sync {
     /// The model's vocabulary.
     fn vocab(&self) -> &Vocab;
 

@@ -481,16 +481,16 @@ struct Scratch {
 }
 
 /// A stretch of text with its pieces, ready for the model.
-struct Prepared<'a> {
-    text: &'a str,
-    pieces: &'a [Span],
+pub(crate) struct Prepared<'a> {
+    pub(crate) text: &'a str,
+    pub(crate) pieces: &'a [Span],
     /// From `text` to the stretch of the original text that begins at `start`.
-    alignment: &'a Alignment,
-    start: usize,
+    pub(crate) alignment: &'a Alignment,
+    pub(crate) start: usize,
 }
 
 /// Takes what the pipeline finds, in order.
-trait Sink {
+pub(crate) trait Sink {
     /// Whether [`text`](Self::text) needs the alignment.
     const WANTS_ALIGNMENT: bool;
     /// An added token and its span in the original text.
@@ -703,7 +703,7 @@ impl<'t> Session<'t> {
     }
 
     /// The pipeline: added tokens, normalization, added tokens of normalized text, pieces.
-    fn run<S: Sink>(
+    pub(crate) fn run<S: Sink>(
         &mut self,
         text: &str,
         policy: &Policy,
