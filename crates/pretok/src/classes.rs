@@ -45,6 +45,12 @@ impl Class {
     pub(crate) const HAN_MARK: Self = Self(14);
     /// Han in `P` or `S`: radicals and the like.
     pub(crate) const HAN_SYMBOL: Self = Self(15);
+
+    /// Below 16.
+    #[inline(always)]
+    pub(crate) const fn index(self) -> usize {
+        self.0 as usize
+    }
 }
 
 /// A set of classes.

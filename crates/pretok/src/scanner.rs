@@ -11,6 +11,8 @@ use alloc::vec::Vec;
 use tokenizer_core::{MAX_BATCH, Span, Split};
 
 use crate::classes::{Class, Set, class_at, wide_class_at};
+use crate::masks;
+use crate::simd::Backend;
 
 /// The parts in which the published patterns differ; together they stand for one regular
 /// expression, which [`Rules::pattern`] writes down.
@@ -296,34 +298,24 @@ impl Rules {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Scanner {
     rules: Rules,
-    compiled: Compiled,
-}
-
-/// The rules for which the loop is compiled with the rules known, which makes it branch-free on
-/// them; other rules use the general loop.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum Compiled {
-    Gpt2,
-    Cl100k,
-    Llama3,
-    Qwen2,
-    O200k,
-    General,
+    backend: Backend,
 }
 
 impl Scanner {
-    /// The scanner of these rules.
+    /// The scanner of these rules, with the fastest back end that this machine has.
     #[must_use]
     pub fn new(rules: Rules) -> Self {
-        let compiled = match rules {
-            Rules::GPT2 => Compiled::Gpt2,
-            Rules::CL100K => Compiled::Cl100k,
-            Rules::LLAMA3 => Compiled::Llama3,
-            Rules::QWEN2 => Compiled::Qwen2,
-            Rules::O200K => Compiled::O200k,
-            _ => Compiled::General,
-        };
-        Self { rules, compiled }
+        let backend = if masks::covers(rules) { Backend::best() } else { Backend::Scalar };
+        Self { rules, backend }
+    }
+
+    /// The scanner of these rules with this back end; `None` if this machine has it not, or it
+    /// does not cover the rules: [`Digits::Groups`] of more than eight, and [`Letters::Cased`] with
+    /// [`Prefix::None`], are for [`Backend::Scalar`] alone.
+    #[must_use]
+    pub fn with_backend(rules: Rules, backend: Backend) -> Option<Self> {
+        let covers = backend == Backend::Scalar || masks::covers(rules);
+        (backend.is_available() && covers).then_some(Self { rules, backend })
     }
 
     /// The rules of this scanner.
@@ -332,21 +324,18 @@ impl Scanner {
         self.rules
     }
 
+    /// What does the work.
+    #[must_use]
+    pub fn backend(&self) -> Backend {
+        self.backend
+    }
+
     /// Calls `piece` with the spans in order; what [`Split::split_into`] collects.
     ///
     /// A scan keeps nothing from one piece to the next: scanning the rest of a text from any
     /// boundary gives the rest of the spans.
-    #[inline]
-    pub fn for_each_span(&self, text: &str, piece: impl FnMut(Span)) {
-        // Every arm is the same loop, compiled for rules that the compiler knows.
-        match self.compiled {
-            Compiled::Gpt2 => scan(Rules::GPT2, text, piece),
-            Compiled::Cl100k => scan(Rules::CL100K, text, piece),
-            Compiled::Llama3 => scan(Rules::LLAMA3, text, piece),
-            Compiled::Qwen2 => scan(Rules::QWEN2, text, piece),
-            Compiled::O200k => scan(Rules::O200K, text, piece),
-            Compiled::General => scan(self.rules, text, piece),
-        }
+    pub fn for_each_span(&self, text: &str, mut piece: impl FnMut(Span)) {
+        self.split_batches(text, &mut |batch| batch.iter().for_each(|&span| piece(span)));
     }
 
     /// Where the piece that starts at `at` ends; `None` at the end of the text.
@@ -364,23 +353,20 @@ impl Scanner {
 impl Split for Scanner {
     fn split_into(&self, text: &str, spans: &mut Vec<Span>) {
         // Pieces of real text are about five bytes long.
-        spans.reserve(text.len() / 6);
-        self.for_each_span(text, |span| spans.push(span));
+        spans.reserve(text.len() / 5);
+        self.split_batches(text, &mut |batch| spans.extend_from_slice(batch));
     }
 
     fn split_batches(&self, text: &str, batch: &mut dyn FnMut(&[Span])) {
-        let (mut spans, mut len) = ([Span::default(); MAX_BATCH], 0);
-        self.for_each_span(text, |span| {
-            spans[len] = span;
-            len += 1;
-            if len == MAX_BATCH {
-                batch(&spans);
-                len = 0;
+        let mut batches = Batches::new(batch);
+        match self.backend {
+            Backend::Scalar => scan(self.rules, text, &mut batches),
+            _ => {
+                let rules = &self.rules;
+                self.backend.run(masks::Scan { rules, text, batches: &mut batches });
             }
-        });
-        if len > 0 {
-            batch(&spans[..len]);
         }
+        batches.finish();
     }
 
     /// Two pieces for the published patterns, three for a [`Contractions::Suffix`] that is no
@@ -398,20 +384,95 @@ impl Split for Scanner {
     }
 }
 
+/// One character at a time. Every arm is the same loop, compiled for rules that the compiler
+/// knows, which makes it branch-free on them.
+fn scan(rules: Rules, text: &str, batches: &mut Batches<'_>) {
+    match rules {
+        Rules::GPT2 => scan_by(Rules::GPT2, text, batches),
+        Rules::CL100K => scan_by(Rules::CL100K, text, batches),
+        Rules::LLAMA3 => scan_by(Rules::LLAMA3, text, batches),
+        Rules::QWEN2 => scan_by(Rules::QWEN2, text, batches),
+        Rules::O200K => scan_by(Rules::O200K, text, batches),
+        _ => scan_by(rules, text, batches),
+    }
+}
+
 #[inline(always)]
-fn scan(rules: Rules, text: &str, mut piece: impl FnMut(Span)) {
+fn scan_by(rules: Rules, text: &str, batches: &mut Batches<'_>) {
     let bytes = text.as_bytes();
     let mut at = 0;
     while at < bytes.len() {
-        let end = step(rules, bytes, at);
-        piece(Span::new(at, end));
+        let end = step_by(rules, bytes, at);
+        batches.push(Span::new(at, end));
         at = end;
     }
 }
 
+/// Collects spans and hands them over when there are enough.
+pub(crate) struct Batches<'f> {
+    spans: [Span; MAX_BATCH],
+    len: usize,
+    batch: &'f mut dyn FnMut(&[Span]),
+}
+
+impl<'f> Batches<'f> {
+    fn new(batch: &'f mut dyn FnMut(&[Span])) -> Self {
+        Self { spans: [Span::default(); MAX_BATCH], len: 0, batch }
+    }
+
+    #[inline(always)]
+    pub(crate) fn push(&mut self, span: Span) {
+        self.spans[self.len] = span;
+        self.len += 1;
+        if self.len == MAX_BATCH {
+            self.hand_over();
+        }
+    }
+
+    /// Pushes the spans of pieces of which the first begins at `start`, and that end at the bits of
+    /// `ends`, counted from `base`.
+    #[inline(always)]
+    pub(crate) fn push_ends(&mut self, mut start: usize, base: usize, mut ends: u64) {
+        if self.len > MAX_BATCH - 64 {
+            self.hand_over();
+        }
+        let count = ends.count_ones() as usize;
+        // Eight at a time, so that the number of turns is mostly the same; what is written behind
+        // the last is overwritten.
+        for spans in self.spans[self.len..].chunks_exact_mut(8).take(count.div_ceil(8)) {
+            for span in spans {
+                let end = base + ends.trailing_zeros() as usize;
+                *span = Span::new(start, end);
+                start = end;
+                ends &= ends.wrapping_sub(1);
+            }
+        }
+        self.len += count;
+    }
+
+    #[cold]
+    #[inline(never)]
+    fn hand_over(&mut self) {
+        (self.batch)(&self.spans[..self.len]);
+        self.len = 0;
+    }
+
+    fn finish(mut self) {
+        if self.len > 0 {
+            self.hand_over();
+        }
+    }
+}
+
+/// As [`step_by`], compiled once for all rules.
+#[inline(never)]
+pub(crate) fn step(rules: Rules, bytes: &[u8], at: usize) -> usize {
+    step_by(rules, bytes, at)
+}
+
 /// Where the piece at `at` ends. `bytes` is UTF-8, `at` a character boundary before its end.
 #[inline(always)]
-fn step(rules: Rules, bytes: &[u8], at: usize) -> usize {
+fn step_by(rules: Rules, bytes: &[u8], at: usize) -> usize {
     let (class, len) = class_at(bytes, at);
     let next = at + len;
     if rules.han == Han::Apart && Set::HAN.has(class) {
@@ -530,7 +591,7 @@ fn cased(set: Set, bytes: &[u8], mut at: usize) -> usize {
 
 /// The end of the contraction at `at`, if there is one.
 #[inline(always)]
-fn contraction(case: Case, bytes: &[u8], at: usize) -> Option<usize> {
+pub(crate) fn contraction(case: Case, bytes: &[u8], at: usize) -> Option<usize> {
     if bytes.get(at) != Some(&b'\'') {
         return None;
     }
