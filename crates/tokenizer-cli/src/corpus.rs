@@ -1,17 +1,19 @@
-//! Text to piece counts, with progress.
+//! Text to piece counts, with progress, within a bound of memory if one is given.
 
+use std::fs::File;
+use std::io::{self, BufReader, BufWriter, Seek, SeekFrom, Write};
 use std::path::{Path, PathBuf};
 
-use formats::counts::{self, CountReader, Merge, Positions};
+use formats::counts::{self, CountReader, CountWriter, Merge, Positions};
 use formats::{Format, detect};
-use tokenizer::CorpusCounter;
 use tokenizer::lift::Preparation;
+use tokenizer::{CorpusCounter, CountingError, Run, Spill};
 use tokenizer_core::PieceCounts;
 
 use crate::failure::Failure;
-use crate::input::{self, InputOptions};
+use crate::input::{self, InputOptions, Part};
 use crate::model::chain;
-use crate::output::{Progress, Unit};
+use crate::output::{self, Progress, Unit};
 
 /// What trainers work on, and where it came from.
 pub(crate) struct Counted {
@@ -23,58 +25,281 @@ pub(crate) struct Counted {
     pub(crate) sample: Vec<String>,
 }
 
-/// Documents are counted in batches of about this many bytes.
-const BATCH: usize = 32 << 20;
 /// How much text is kept to compare a written file with the trained model.
 const SAMPLE: usize = 256 << 10;
+/// What the program takes besides tables and text.
+const PROGRAM: u64 = 48 << 20;
+/// The least bound of memory that can be kept.
+const LEAST_MEMORY: u64 = 128 << 20;
 
-/// Counts the pieces of all documents.
+/// Counts the pieces of all documents, if the counts and `need` bytes (of their number and the
+/// sum of their lengths) fit in `memory`.
 pub(crate) fn count(
     paths: &[PathBuf],
     options: &InputOptions,
     preparation: &Preparation,
+    memory: Option<u64>,
+    need: &dyn Fn(u64, u64) -> u64,
     progress: Progress,
 ) -> Result<Counted, Failure> {
+    let Some(memory) = memory else {
+        let mut counter = CorpusCounter::new(preparation.normalizer(), preparation.splitter());
+        let sample = read(paths, options, &mut counter, progress)?;
+        let (documents, bytes) = (counter.documents(), counter.bytes());
+        let counts = counter.finish().map_err(counting)?;
+        return Ok(Counted { counts, documents: Some(documents), bytes: Some(bytes), sample });
+    };
+    let mut runs = Runs::default();
+    let read = count_runs(paths, options, preparation, memory, &mut runs, progress)?;
+    let counts = runs.collect(read.bytes, memory, need)?;
+    Ok(Counted {
+        counts,
+        documents: Some(read.documents),
+        bytes: Some(read.bytes),
+        sample: read.sample,
+    })
+}
+
+/// Counts the pieces of all documents into a shard, within `memory`. Returns how many pieces there
+/// are, distinct ones and in all.
+pub(crate) fn count_into(
+    paths: &[PathBuf],
+    options: &InputOptions,
+    preparation: &Preparation,
+    memory: u64,
+    output: &mut dyn Write,
+    progress: Progress,
+) -> Result<(u64, u64), Failure> {
+    let mut runs = Runs::default();
+    let read = count_runs(paths, options, preparation, memory, &mut runs, progress)?;
+    let readers = runs.readers()?;
+    merge_shards(readers, &[], Positions::Shared, read.bytes, output)
+}
+
+/// What was read.
+struct Read {
+    documents: u64,
+    bytes: u64,
+    sample: Vec<String>,
+}
+
+fn count_runs(
+    paths: &[PathBuf],
+    options: &InputOptions,
+    preparation: &Preparation,
+    memory: u64,
+    runs: &mut Runs,
+    progress: Progress,
+) -> Result<Read, Failure> {
+    if memory < LEAST_MEMORY {
+        return Err(Failure::usage("--max-memory must be 128M or more"));
+    }
+    // The rest is for waiting text and what the allocator cannot give back at once.
+    let tables = (memory - PROGRAM) / 10 * 8;
+    let tables = usize::try_from(tables).unwrap_or(usize::MAX);
+    let mut counter = CorpusCounter::new(preparation.normalizer(), preparation.splitter())
+        .with_limit(tables, runs);
+    let sample = read(paths, options, &mut counter, progress)?;
+    let documents = counter.documents();
+    let bytes = counter.finish_runs().map_err(counting)?;
+    Ok(Read { documents, bytes, sample })
+}
+
+fn counting(error: CountingError) -> Failure {
+    Failure::input(chain(&error))
+}
+
+/// Hands all documents to a counter; returns the first ones.
+fn read(
+    paths: &[PathBuf],
+    options: &InputOptions,
+    counter: &mut CorpusCounter<'_>,
+    progress: Progress,
+) -> Result<Vec<String>, Failure> {
     let sources = input::sources(paths)?;
     let bar = progress.bar("reading", sources.iter().map(|s| s.bytes).sum(), Unit::Bytes);
-    let mut counter = CorpusCounter::new(preparation.normalizer(), preparation.splitter());
-    let (mut batch, mut waiting): (Vec<String>, usize) = (Vec::new(), 0);
-    let (mut sample, mut sampled) = (Vec::new(), 0);
-    let overflow = |error: tokenizer_core::CountError| Failure::input(error);
+    let (mut sample, mut sampled) = (vec![String::new()], 0);
     for source in &sources {
-        input::documents(source, options, &bar, &mut |document| {
-            if sampled < SAMPLE {
-                let mut end = document.len().min(SAMPLE - sampled);
-                while !document.is_char_boundary(end) {
-                    end -= 1;
+        input::parts(source, options, &bar, &mut |part| match part {
+            Part::Text(text) => {
+                if sampled < SAMPLE {
+                    let mut end = text.len().min(SAMPLE - sampled);
+                    while !text.is_char_boundary(end) {
+                        end -= 1;
+                    }
+                    sampled += end.max(1);
+                    sample.last_mut().expect("it is never empty").push_str(&text[..end]);
                 }
-                sampled += end.max(1);
-                sample.push(document[..end].to_owned());
+                counter.push(text).map_err(counting)
             }
-            waiting += document.len();
-            batch.push(document);
-            if waiting >= BATCH {
-                counter.add(&batch).map_err(overflow)?;
-                batch.clear();
-                waiting = 0;
+            Part::End => {
+                if sampled < SAMPLE {
+                    sampled += 1;
+                    sample.push(String::new());
+                }
+                counter.end_document().map_err(counting)
             }
-            Ok(())
         })?;
     }
-    counter.add(&batch).map_err(overflow)?;
     bar.finish_and_clear();
-    let (documents, bytes) = (counter.documents(), counter.bytes());
-    Ok(Counted { counts: counter.finish(), documents: Some(documents), bytes: Some(bytes), sample })
+    Ok(sample)
+}
+
+/// Sorted runs in temporary files that have no name: nothing can be left behind.
+#[derive(Default)]
+struct Runs {
+    files: Vec<File>,
+}
+
+impl Spill for Runs {
+    fn run(&mut self, run: &Run<'_>) -> io::Result<()> {
+        let file = tempfile::tempfile()?;
+        let mut writer = CountWriter::new(BufWriter::new(file), run.extent())?;
+        run.try_for_each(|piece| writer.push(piece))?;
+        let file = writer.finish()?.into_inner().map_err(io::IntoInnerError::into_error)?;
+        self.files.push(file);
+        Ok(())
+    }
+}
+
+impl Runs {
+    fn readers(&self) -> Result<Vec<CountReader<BufReader<File>>>, Failure> {
+        let mut readers = Vec::with_capacity(self.files.len());
+        for file in &self.files {
+            let fail = |error: io::Error| Failure::input(format!("a temporary file: {error}"));
+            let mut file = file.try_clone().map_err(fail)?;
+            file.seek(SeekFrom::Start(0)).map_err(fail)?;
+            readers.push(reader(file).map_err(|e| Failure::input(chain(&e)))?);
+        }
+        Ok(readers)
+    }
+
+    /// All runs as one table. They are read twice: first to see whether it fits.
+    fn collect(
+        &self,
+        extent: u64,
+        memory: u64,
+        need: &dyn Fn(u64, u64) -> u64,
+    ) -> Result<PieceCounts, Failure> {
+        let name = |_| "a temporary file".to_owned();
+        let size = measure(self.readers()?, Positions::Shared, &name)?;
+        fits(size, memory, need)?;
+        let mut counts = gather(self.readers()?, Positions::Shared, size, &name)?;
+        counts.extend_to(extent);
+        Ok(counts)
+    }
+}
+
+fn reader(file: File) -> Result<CountReader<BufReader<File>>, formats::ReadError> {
+    CountReader::new(BufReader::with_capacity(1 << 16, file))
+}
+
+/// How many pieces shards have together, and how many bytes these have.
+fn measure(
+    shards: Vec<CountReader<BufReader<File>>>,
+    positions: Positions,
+    name: &dyn Fn(usize) -> String,
+) -> Result<(u64, u64), Failure> {
+    let (mut pieces, mut bytes) = (0, 0);
+    each(shards, positions, name, &mut |piece| {
+        pieces += 1;
+        bytes += piece.piece.len() as u64;
+        Ok(())
+    })?;
+    Ok((pieces, bytes))
+}
+
+fn gather(
+    shards: Vec<CountReader<BufReader<File>>>,
+    positions: Positions,
+    size: (u64, u64),
+    name: &dyn Fn(usize) -> String,
+) -> Result<PieceCounts, Failure> {
+    let mut counts = PieceCounts::with_capacity(size.0 as usize, size.1 as usize);
+    let extent = each(shards, positions, name, &mut |piece| {
+        counts.push_sorted(piece).map_err(|error| Failure::input(chain(&error)))
+    })?;
+    counts.extend_to(extent);
+    Ok(counts)
+}
+
+fn each(
+    shards: Vec<CountReader<BufReader<File>>>,
+    positions: Positions,
+    name: &dyn Fn(usize) -> String,
+    found: &mut dyn FnMut(tokenizer_core::PieceCount<'_>) -> Result<(), Failure>,
+) -> Result<u64, Failure> {
+    let mut merge = Merge::new(shards, positions).map_err(|error| Failure::input(chain(&error)))?;
+    loop {
+        match merge.next() {
+            Ok(Some(piece)) => found(piece)?,
+            Ok(None) => return Ok(merge.extent()),
+            Err(error) => {
+                let text = chain(&error);
+                return Err(Failure::Input(format!("{}: {text}", name(merge.failed_shard()))));
+            }
+        }
+    }
+}
+
+/// Refuses a training that would pass the bound, before it begins.
+fn fits(
+    (pieces, bytes): (u64, u64),
+    memory: u64,
+    need: &dyn Fn(u64, u64) -> u64,
+) -> Result<(), Failure> {
+    let need = PROGRAM + pieces.saturating_mul(32) + bytes + need(pieces, bytes);
+    if need <= memory {
+        return Ok(());
+    }
+    let megabytes = |bytes: u64| bytes.div_ceil(1 << 20);
+    Err(Failure::input(format!(
+        "training on {pieces} distinct pieces of {bytes} bytes together needs about {} MB of memory, \
+         --max-memory is {} MB",
+        megabytes(need),
+        megabytes(memory)
+    )))
 }
 
 /// Reads shards of counts, binary or text, as of texts that follow one another.
-pub(crate) fn read_counts(paths: &[PathBuf]) -> Result<Counted, Failure> {
+pub(crate) fn read_counts(
+    paths: &[PathBuf],
+    memory: Option<u64>,
+    need: &dyn Fn(u64, u64) -> u64,
+) -> Result<Counted, Failure> {
     let mut counts = PieceCounts::default();
-    for path in paths {
-        let shard = read_shard(path)?;
-        counts.append(&shard).map_err(|error| Failure::file(path, error))?;
+    if let (Some(memory), Some(readers)) = (memory, binary_shards(paths)?) {
+        let name = |shard: usize| paths[shard].display().to_string();
+        let size = measure(readers, Positions::Consecutive, &name)?;
+        fits(size, memory, need)?;
+        let readers = binary_shards(paths)?.unwrap_or_default();
+        counts = gather(readers, Positions::Consecutive, size, &name)?;
+    } else {
+        for path in paths {
+            let shard = read_shard(path)?;
+            if counts.is_empty() && counts.extent() == 0 {
+                counts = shard;
+                continue;
+            }
+            counts.append(&shard).map_err(|error| Failure::file(path, error))?;
+        }
+        if let Some(memory) = memory {
+            fits((counts.len() as u64, counts.piece_bytes() as u64), memory, need)?;
+        }
     }
     Ok(Counted { counts, documents: None, bytes: None, sample: Vec::new() })
+}
+
+/// Readers of the shards, if all of them are binary and not packed.
+fn binary_shards(paths: &[PathBuf]) -> Result<Option<Vec<CountReader<BufReader<File>>>>, Failure> {
+    let mut readers = Vec::with_capacity(paths.len());
+    for path in paths {
+        match reader(output::open(path)?) {
+            Ok(reader) => readers.push(reader),
+            Err(_) => return Ok(None),
+        }
+    }
+    Ok(Some(readers))
 }
 
 /// Reads one shard.
@@ -89,16 +314,18 @@ pub(crate) fn read_shard(path: &Path) -> Result<PieceCounts, Failure> {
     result.map_err(|error| Failure::file(path, chain(&error)))
 }
 
-/// Merges binary shards into `write`, a piece at a time.
-pub(crate) fn merge_shards<R: std::io::Read>(
+/// Merges binary shards into `write`, a piece at a time. The merged text has at least `extent`
+/// positions.
+pub(crate) fn merge_shards<R: io::Read>(
     shards: Vec<CountReader<R>>,
     paths: &[PathBuf],
     positions: Positions,
-    output: &mut dyn std::io::Write,
+    extent: u64,
+    output: &mut dyn Write,
 ) -> Result<(u64, u64), Failure> {
-    let out = |error: std::io::Error| Failure::Input(format!("the output: {error}"));
+    let out = |error: io::Error| Failure::Input(format!("the output: {error}"));
     let mut merge = Merge::new(shards, positions).map_err(|error| Failure::input(chain(&error)))?;
-    let mut writer = counts::CountWriter::new(output, merge.extent()).map_err(out)?;
+    let mut writer = CountWriter::new(output, merge.extent().max(extent)).map_err(out)?;
     let (mut pieces, mut total) = (0, 0);
     loop {
         match merge.next() {
@@ -110,7 +337,10 @@ pub(crate) fn merge_shards<R: std::io::Read>(
             Ok(None) => break,
             Err(error) => {
                 let text = chain(&error);
-                return Err(Failure::file(&paths[merge.failed_shard()], text));
+                return Err(match paths.get(merge.failed_shard()) {
+                    Some(path) => Failure::file(path, text),
+                    None => Failure::Input(format!("a temporary file: {text}")),
+                });
             }
         }
     }

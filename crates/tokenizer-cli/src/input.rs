@@ -26,6 +26,24 @@ pub(crate) struct InputOptions {
     pub(crate) lossy: bool,
 }
 
+/// A number of bytes with an optional `K`, `M`, `G` or `T` (powers of 1024).
+pub(crate) fn size(text: &str) -> Result<u64, String> {
+    let upper = text.trim().to_ascii_uppercase();
+    let upper = upper.strip_suffix("IB").or(upper.strip_suffix('B')).unwrap_or(&upper);
+    let (digits, power) = match upper.char_indices().next_back() {
+        Some((at, unit)) if !unit.is_ascii_digit() => {
+            let power = "KMGT".find(unit).ok_or("a size is a number and K, M, G or T")?;
+            (&upper[..at], 10 * (power as u32 + 1))
+        }
+        _ => (upper, 0),
+    };
+    let number: f64 = digits.trim().parse().map_err(|_| "a size is a number and K, M, G or T")?;
+    if !(number >= 0.0 && number.is_finite()) {
+        return Err("a size is not negative".to_owned());
+    }
+    Ok((number * (1u64 << power) as f64) as u64)
+}
+
 /// One input file.
 #[derive(Clone, Debug)]
 pub(crate) struct Source {
@@ -116,6 +134,67 @@ pub(crate) fn documents(
     }
 }
 
+/// What [`parts`] finds.
+pub(crate) enum Part<'a> {
+    /// Text of the document.
+    Text(&'a str),
+    /// The end of the document.
+    End,
+}
+
+/// How much of a file is read at once.
+const BLOCK: usize = 1 << 20;
+
+/// Calls `each` with the text of every document of a source, in parts, so that no document needs
+/// to fit into memory; `bar` moves by the bytes of the file.
+pub(crate) fn parts(
+    source: &Source,
+    options: &InputOptions,
+    bar: &ProgressBar,
+    each: &mut dyn FnMut(Part<'_>) -> Result<(), Failure>,
+) -> Result<(), Failure> {
+    let path = &source.path;
+    let is_json_lines = inner_extension(path).is_some_and(|ending| ending == "jsonl");
+    if is_json_lines || options.lines {
+        return documents(source, options, bar, &mut |document| {
+            each(Part::Text(&document))?;
+            each(Part::End)
+        });
+    }
+    let mut reader = open(path, bar)?;
+    let mut block = Vec::with_capacity(BLOCK);
+    let mut offset = 0;
+    loop {
+        let room = (BLOCK - block.len()) as u64;
+        let read = reader.by_ref().take(room).read_to_end(&mut block);
+        let is_end = read.map_err(|e| Failure::file(path, e))? < room as usize;
+        let mut done = 0;
+        for chunk in block.utf8_chunks() {
+            if !chunk.valid().is_empty() {
+                each(Part::Text(chunk.valid()))?;
+            }
+            done += chunk.valid().len();
+            let invalid = chunk.invalid();
+            if !is_end && !invalid.is_empty() && done + invalid.len() == block.len() {
+                // Perhaps a character that goes on in the next block: it is seen again.
+                break;
+            }
+            done += invalid.len();
+            if !invalid.is_empty() {
+                if !options.lossy {
+                    return Err(not_utf8(path, offset + (done - invalid.len()) as u64));
+                }
+                each(Part::Text("\u{FFFD}"))?;
+            }
+        }
+        offset += done as u64;
+        block.drain(..done);
+        if is_end {
+            return each(Part::End);
+        }
+    }
+}
+
 /// The whole of a file as bytes, unpacked; for models and ids.
 pub(crate) fn bytes(path: &Path) -> Result<Vec<u8>, Failure> {
     let mut bytes = Vec::new();
@@ -162,14 +241,13 @@ fn text(
     match String::from_utf8(bytes) {
         Ok(text) => Ok(text),
         Err(error) if options.lossy => Ok(String::from_utf8_lossy(error.as_bytes()).into_owned()),
-        Err(error) => {
-            let at = offset + error.utf8_error().valid_up_to() as u64;
-            Err(Failure::file(
-                path,
-                format!("byte {at} is not UTF-8 (--lossy replaces such bytes by U+FFFD)"),
-            ))
-        }
+        Err(error) => Err(not_utf8(path, offset + error.utf8_error().valid_up_to() as u64)),
     }
+}
+
+fn not_utf8(path: &Path, at: u64) -> Failure {
+    let what = format!("byte {at} is not UTF-8 (--lossy replaces such bytes by U+FFFD)");
+    Failure::file(path, what)
 }
 
 fn field(line: &str, path: &Path, number: u64, name: &str) -> Result<String, Failure> {

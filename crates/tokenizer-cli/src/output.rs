@@ -108,6 +108,14 @@ impl Write for AtomicFile {
     }
 }
 
+/// Sets the number of threads of the whole program, before any is made.
+pub(crate) fn use_threads(threads: Option<usize>) {
+    if let Some(threads) = threads {
+        // Fails only where a pool exists already, and none was made before this.
+        let _ = rayon::ThreadPoolBuilder::new().num_threads(threads).build_global();
+    }
+}
+
 /// Standard output, buffered, closed quietly when its reader leaves.
 pub(crate) fn stdout() -> BufWriter<io::StdoutLock<'static>> {
     BufWriter::with_capacity(1 << 16, io::stdout().lock())

@@ -484,3 +484,118 @@ fn an_interrupt_leaves_no_half_written_file() {
     assert_eq!(child.wait().unwrap().code(), Some(130));
     assert_eq!(folder.names(), ["t.txt"]);
 }
+
+/// The greatest amount of memory that a run had, in kilobytes.
+#[cfg(target_os = "linux")]
+fn peak_kilobytes(arguments: &[&str]) -> u64 {
+    // A shell that becomes the program cannot look at it; GNU time may be missing. The kernel keeps
+    // the peak of a process until its parent has waited for it.
+    let mut child = common::tok()
+        .args(arguments)
+        .stdout(std::process::Stdio::null())
+        .stderr(std::process::Stdio::inherit())
+        .spawn()
+        .unwrap();
+    let path = format!("/proc/{}/status", child.id());
+    let mut peak = 0;
+    loop {
+        let status = std::fs::read_to_string(&path).unwrap_or_default();
+        if let Some(line) = status.lines().find(|line| line.starts_with("VmHWM:")) {
+            peak = line.split_whitespace().nth(1).unwrap().parse().unwrap();
+        }
+        if let Some(status) = child.try_wait().unwrap() {
+            assert!(status.success(), "{status}");
+            return peak;
+        }
+        std::thread::sleep(std::time::Duration::from_millis(2));
+    }
+}
+
+/// Issues of other trainers: 20 GB of text take more than 1.5 TB. Here distinct strings of 40 letters.
+#[test]
+#[cfg(target_os = "linux")]
+fn distinct_strings_are_counted_within_the_memory_that_is_given() {
+    let folder = Folder::new();
+    let mut rng = tokenizer_core::Rng::new(5);
+    let mut text = Vec::new();
+    for _ in 0..1_500_000 {
+        text.extend((0..39).map(|_| b'a' + rng.below(26) as u8));
+        text.push(b'\n');
+    }
+    let text = folder.write("strings.txt", text);
+    let (small, large) = (folder.at("small.counts"), folder.at("large.counts"));
+    let common = ["counts", "write", &text, "-o"];
+    let mut arguments = common.to_vec();
+    arguments.extend([&small, "--max-memory", "128M", "--threads", "2"]);
+    let bounded = peak_kilobytes(&arguments);
+    assert!(bounded < 128 << 10, "{bounded} KB");
+    let mut arguments = common.to_vec();
+    arguments.extend([&large, "--threads", "2"]);
+    let free = peak_kilobytes(&arguments);
+    assert!(free > 160 << 10, "{free} KB: the bound was no bound");
+    assert_eq!(std::fs::read(&small).unwrap(), std::fs::read(&large).unwrap());
+    // What cannot be trained on within the bound is refused early, in words.
+    let train = ["train", "bpe", "--counts", &small, "--vocab-size", "300", "--max-memory", "128M"];
+    run(train).code(3).says("1500001 distinct pieces").says("--max-memory is 128 MB");
+    run(["train", "bpe", &text, "--vocab-size", "300", "--max-memory", "1M"]).code(2);
+}
+
+#[test]
+fn counting_within_a_bound_trains_the_same() {
+    let folder = Folder::new();
+    let text = folder.write("corpus.txt", corpus());
+    let (free, bounded) = (folder.at("free.json"), folder.at("bounded.json"));
+    run(["train", "bpe", &text, "-o", &free, "--vocab-size", "400"]).code(0);
+    let memory = ["--max-memory", "0.25G", "--threads", "3"];
+    let train = ["train", "bpe", &text, "-o", &bounded, "--vocab-size", "400"];
+    run(train.iter().chain(&memory)).code(0);
+    assert_eq!(std::fs::read(free).unwrap(), std::fs::read(bounded).unwrap());
+}
+
+/// Counting on two machines and merging is counting on one.
+#[test]
+fn shards_merge_to_the_bytes_of_one_machine() {
+    let folder = Folder::new();
+    let text = String::from_utf8(corpus().into()).unwrap();
+    let half = (text.len() / 2..).find(|&at| text.is_char_boundary(at)).unwrap();
+    let paths = [folder.write("a.txt", &text[..half]), folder.write("b.txt", &text[half..])];
+    let (a, b) = (folder.at("a.counts"), folder.at("b.counts"));
+    let (merged, one) = (folder.at("merged.counts"), folder.at("one.counts"));
+    run(["counts", "write", &paths[0], "-o", &a]).code(0);
+    run(["counts", "write", &paths[1], "-o", &b]).code(0);
+    run(["counts", "merge", &a, &b, "-o", &merged]).code(0);
+    run(["counts", "write", &paths[0], &paths[1], "-o", &one, "--max-memory", "128M"]).code(0);
+    assert_eq!(std::fs::read(&merged).unwrap(), std::fs::read(&one).unwrap());
+    let (from_text, from_shards) = (folder.at("t.json"), folder.at("s.json"));
+    run(["train", "bpe", &paths[0], &paths[1], "-o", &from_text, "--vocab-size", "400"]).code(0);
+    let shards = ["--counts", &a, &b];
+    let train = ["train", "bpe", "--max-memory", "1G", "-o", &from_shards, "--vocab-size", "400"];
+    run(train.iter().chain(&shards)).code(0);
+    assert_eq!(std::fs::read(from_text).unwrap(), std::fs::read(from_shards).unwrap());
+}
+
+#[test]
+fn characters_at_the_ends_of_blocks_are_whole() {
+    let folder = Folder::new();
+    // Blocks of 1 MiB end within a character of three bytes, whatever comes first.
+    for ahead in ["", "a", "ab"] {
+        let text = format!("{ahead}{}", "日本語 ".repeat(150_000));
+        let path = folder.write("text.txt", &text);
+        let shown = run(["counts", "write", &path, "-o", &folder.at("t.counts")]).code(0);
+        assert!(shown.text().contains(" in all"), "{}", shown.text());
+        let json = run(["counts", "show", &folder.at("t.counts"), "--json"]).code(0).json();
+        assert_eq!(json["extent"].as_u64(), Some(text.len() as u64));
+        assert_eq!(json["pieces"].as_u64(), Some(150_001), "{json}");
+    }
+    let mut bytes = vec![b'a'; (1 << 20) - 1];
+    bytes.extend("é".as_bytes());
+    bytes[7] = 0xFF;
+    let path = folder.write("bad.txt", &bytes);
+    let out = folder.at("bad.counts");
+    run(["counts", "write", &path, "-o", &out]).code(3).says("byte 7 is not UTF-8");
+    run(["counts", "write", &path, "-o", &out, "--lossy"]).code(0);
+    bytes[7] = b'a';
+    bytes.truncate(1 << 20);
+    let path = folder.write("cut.txt", &bytes);
+    run(["counts", "write", &path, "-o", &out]).code(3).says("byte 1048575 is not UTF-8");
+}

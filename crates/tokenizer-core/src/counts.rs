@@ -61,6 +61,19 @@ impl PieceCounts {
         Ok(counter.finish())
     }
 
+    /// An empty table with room for so many pieces of so many bytes together.
+    #[must_use]
+    pub fn with_capacity(pieces: usize, bytes: usize) -> Self {
+        let (arena, entries) = (Vec::with_capacity(bytes), Vec::with_capacity(pieces));
+        Self { arena, entries, ..Self::default() }
+    }
+
+    /// The bytes of all distinct pieces together.
+    #[must_use]
+    pub fn piece_bytes(&self) -> usize {
+        self.arena.len()
+    }
+
     /// The number of distinct pieces.
     #[must_use]
     pub fn len(&self) -> usize {

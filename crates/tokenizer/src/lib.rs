@@ -35,7 +35,7 @@ mod trace;
 pub mod verify;
 
 pub use added::{AddedToken, AddedTokenError};
-pub use counting::CorpusCounter;
+pub use counting::{CorpusCounter, CountingError, Run, Spill};
 pub use decoder::{DecodeStep, LeadingSpace, clean_up};
 pub use encode_stream::EncodeStream;
 pub use encoding::{CharIndex, Encoding};

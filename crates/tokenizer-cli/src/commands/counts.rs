@@ -52,6 +52,12 @@ pub(crate) struct WriteCounts {
     /// How text is normalized
     #[arg(long, value_name = "NAME", default_value = "none")]
     normalizer: String,
+    /// Memory that is never passed, as 512M or 2G: what does not fit waits in temporary files
+    #[arg(long, value_name = "SIZE", value_parser = crate::input::size)]
+    max_memory: Option<u64>,
+    /// Threads [default: as many as there are processors]
+    #[arg(long, value_name = "N")]
+    threads: Option<usize>,
     #[command(flatten)]
     input: InputOptions,
 }
@@ -95,7 +101,31 @@ impl WriteCounts {
     fn run(self, mode: Mode, progress: Progress) -> Result<(), Failure> {
         let preparation = Preparation::new(&self.normalizer, &self.pretok, Target::TokenizerJson)
             .map_err(Failure::usage)?;
-        let counted = corpus::count(&self.files, &self.input, &preparation, progress)?;
+        output::use_threads(self.threads);
+        let is_text = self.out.extension().is_some_and(|ending| ending == "tsv");
+        if let Some(memory) = self.max_memory.filter(|_| !is_text) {
+            let mut out = AtomicFile::create(&self.out)?;
+            let (pieces, total) = corpus::count_into(
+                &self.files,
+                &self.input,
+                &preparation,
+                memory,
+                &mut out,
+                progress,
+            )?;
+            out.commit()?;
+            return report(&self.out, pieces, total, mode);
+        }
+        // The text form is in the order of the text, for which all pieces must be at hand.
+        let need = |pieces: u64, bytes: u64| 48 * pieces + 2 * bytes;
+        let counted = corpus::count(
+            &self.files,
+            &self.input,
+            &preparation,
+            self.max_memory,
+            &need,
+            progress,
+        )?;
         write(&self.out, &counted.counts)?;
         report(&self.out, counted.counts.len() as u64, counted.counts.total(), mode)
     }
@@ -127,7 +157,7 @@ impl MergeCounts {
             shards.push(CountReader::new(reader).map_err(|e| Failure::file(path, chain(&e)))?);
         }
         let mut out = AtomicFile::create(&self.out)?;
-        let (pieces, total) = corpus::merge_shards(shards, &self.files, positions, &mut out)
+        let (pieces, total) = corpus::merge_shards(shards, &self.files, positions, 0, &mut out)
             .map_err(|failure| match failure {
                 Failure::Input(what) if what.starts_with("the output") => {
                     Failure::file(&self.out, what)

@@ -119,6 +119,10 @@ pub(crate) struct Train {
     /// A JSON line for each merge (bpe, wordpiece) or pruning round (unigram)
     #[arg(long, value_name = "FILE")]
     trace: Option<PathBuf>,
+    /// Memory that counting never passes, as 512M or 2G: what does not fit waits in temporary files.
+    /// A training that would pass it is refused before it begins
+    #[arg(long, value_name = "SIZE", value_parser = crate::input::size)]
+    max_memory: Option<u64>,
     /// Threads [default: as many as there are processors]
     #[arg(long, value_name = "N")]
     pub(crate) threads: Option<usize>,
@@ -194,18 +198,18 @@ impl Algorithm {
 impl Train {
     pub(crate) fn run(self, mode: Mode, progress: Progress) -> Result<(), Failure> {
         self.check()?;
-        if let Some(threads) = self.threads {
-            // Fails only where a pool exists already, and none was made before this.
-            let _ = rayon::ThreadPoolBuilder::new().num_threads(threads).build_global();
-        }
+        output::use_threads(self.threads);
         let target = self.target()?;
         self.check_target(target)?;
         let preparation = self.preparation(target)?;
         let start = Instant::now();
         let counted = if self.counts.is_empty() {
-            corpus::count(&self.files, &self.input, &preparation, progress)?
+            let need = |pieces, bytes| self.memory_need(pieces, bytes);
+            let (files, input, memory) = (&self.files, &self.input, self.max_memory);
+            corpus::count(files, input, &preparation, memory, &need, progress)?
         } else {
-            corpus::read_counts(&self.counts)?
+            let need = |pieces, bytes| self.memory_need(pieces, bytes);
+            corpus::read_counts(&self.counts, self.max_memory, &need)?
         };
         let counting = start.elapsed().as_secs_f64();
         if counted.counts.is_empty() && self.algorithm != Algorithm::Byte {
@@ -267,6 +271,19 @@ impl Train {
             output::print(describe(&summary, &counted, self.steps_name()).as_bytes())?;
         }
         Ok(())
+    }
+
+    /// About how many bytes a training takes besides its counts, for so many distinct pieces of so
+    /// many bytes together.
+    fn memory_need(&self, pieces: u64, bytes: u64) -> u64 {
+        let symbols = pieces + bytes;
+        match self.algorithm {
+            // Measured on words and on random letters.
+            Algorithm::Bpe => 40 * pieces + 16 * symbols,
+            Algorithm::Wordpiece => 40 * pieces + 40 * symbols,
+            Algorithm::Unigram => 24 * pieces + 48 * symbols,
+            Algorithm::Char | Algorithm::Word | Algorithm::Byte => 64 * pieces,
+        }
     }
 
     /// The format that the ending of the output names; without output the one that says most.

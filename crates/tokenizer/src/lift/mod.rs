@@ -15,7 +15,7 @@
 //! counter.add(&["the cat sat on the mat"])?;
 //! let mut trainer = BpeTrainer::default();
 //! trainer.goal = Goal::Merges(3);
-//! let model = trainer.train(&counter.finish(), &mut Silent)?;
+//! let model = trainer.train(&counter.finish()?, &mut Silent)?;
 //!
 //! let document = lift::tokenizer_json(Learned::Bpe(&model), &preparation)?;
 //! let from_file = Tokenizer::from_tokenizer_json(&document)?;
