@@ -2,6 +2,7 @@ use alloc::vec::Vec;
 use core::fmt;
 
 use hashbrown::HashMap;
+use piece_table::{Apart, Miss, PieceTable, Size};
 use tokenizer_core::{Encode, Model, Rng, Span, Token, TokenId, TokenKind};
 
 use crate::Bpe;
@@ -9,12 +10,19 @@ use crate::engine::{Blind, Node, Scratch, Watch};
 use crate::model::Context;
 use crate::pairs::Symbol;
 
-/// A session of a [`Bpe`]: the model and the scratch memory, which grows to the longest piece
-/// seen and is reused.
+/// A session of a [`Bpe`]: the model, the pieces it met lately, and scratch memory, which grows to
+/// the longest piece seen and is reused.
 ///
-/// A piece that is a token, and is known to encode to that token alone, costs one look-up. Any
-/// other piece of n bytes costs `O(n log n)`, with about 40 bytes of scratch a byte.
+/// A piece that is a token, and is known to encode to that token alone, costs one look-up, and so
+/// does one that was met lately. Any other piece of n bytes costs `O(n log n)`, with about 40 bytes
+/// of scratch a byte. What is remembered takes at most about 4 MB.
 pub struct Encoder<'m> {
+    table: PieceTable<'m>,
+    merger: Merger<'m>,
+}
+
+/// Encodes pieces one by one and remembers none.
+struct Merger<'m> {
     model: &'m Bpe,
     scratch: Scratch,
     nodes: Vec<Node>,
@@ -24,21 +32,24 @@ pub struct Encoder<'m> {
 }
 
 impl<'m> Encoder<'m> {
-    pub(crate) fn new(model: &'m Bpe) -> Self {
+    pub(crate) fn new(model: &'m Bpe, size: Size) -> Self {
         Self {
-            model,
-            scratch: Scratch::default(),
-            nodes: Vec::new(),
-            buffer: Vec::new(),
-            splits: Splits::default(),
-            stack: Vec::new(),
+            table: PieceTable::with_size(Some(model.words()), size),
+            merger: Merger {
+                model,
+                scratch: Scratch::default(),
+                nodes: Vec::new(),
+                buffer: Vec::new(),
+                splits: Splits::default(),
+                stack: Vec::new(),
+            },
         }
     }
 
     /// The model of the session.
     #[must_use]
     pub fn model(&self) -> &'m Bpe {
-        self.model
+        self.merger.model
     }
 
     /// The token of a whole piece, where it is known without merging that the piece encodes to
@@ -46,7 +57,7 @@ impl<'m> Encoder<'m> {
     #[inline]
     #[must_use]
     pub fn whole_piece(&mut self, piece: &[u8]) -> Option<TokenId> {
-        self.model.whole_piece(piece, &mut self.buffer)
+        self.merger.model.whole_piece(piece, &mut self.merger.buffer)
     }
 
     /// Appends the tokens that merging makes of one piece, without looking for the whole piece
@@ -54,7 +65,11 @@ impl<'m> Encoder<'m> {
     /// [`encode_piece`](Encode::encode_piece) for every piece that
     /// [`whole_piece`](Self::whole_piece) does not know.
     pub fn merge_piece(&mut self, piece: &[u8], tokens: &mut Vec<Token>) {
-        self.merge(piece, tokens);
+        self.merger.merge_in(Context::WHOLE, piece, tokens);
+    }
+
+    pub(crate) fn merge_in(&mut self, context: Context, piece: &[u8], tokens: &mut Vec<Token>) {
+        self.merger.merge_in(context, piece, tokens);
     }
 
     /// Appends the tokens of one piece with BPE-dropout: before every merge each possible merge
@@ -73,28 +88,29 @@ impl<'m> Encoder<'m> {
         tokens: &mut Vec<Token>,
     ) {
         if p > 0.0 {
-            self.start(piece, Context::WHOLE);
-            let Self { model, scratch, nodes, splits, .. } = self;
+            let merger = &mut self.merger;
+            merger.start(piece, Context::WHOLE);
+            let Merger { model, scratch, nodes, splits, .. } = merger;
             scratch.run_dropout(model.pairs(), nodes, splits, rng, p);
-            self.finish(piece, tokens);
+            merger.finish(piece, tokens);
         } else {
             self.encode_piece(piece, tokens);
         }
     }
+}
 
+impl Miss for Merger<'_> {
     #[inline]
-    fn encode(&mut self, piece: &[u8], sink: &mut impl Sink) {
+    fn encode(&mut self, piece: &[u8], tokens: &mut Vec<Token>) {
         match self.model.whole_piece(piece, &mut self.buffer) {
-            Some(id) => sink.push(id, piece.len() as u32),
-            None => self.merge(piece, sink),
+            Some(id) => tokens.push(Token { id, len: piece.len() as u32 }),
+            None => self.merge_in(Context::WHOLE, piece, tokens),
         }
     }
+}
 
-    fn merge(&mut self, piece: &[u8], sink: &mut impl Sink) {
-        self.merge_in(Context::WHOLE, piece, sink);
-    }
-
-    pub(crate) fn merge_in(&mut self, context: Context, piece: &[u8], sink: &mut impl Sink) {
+impl Merger<'_> {
+    fn merge_in(&mut self, context: Context, piece: &[u8], tokens: &mut Vec<Token>) {
         self.start(piece, context);
         let Self { model, scratch, nodes, splits, .. } = self;
         if model.splits_unused() {
@@ -102,7 +118,7 @@ impl<'m> Encoder<'m> {
         } else {
             scratch.merge_all(model.pairs(), nodes, &mut Blind);
         }
-        self.finish(piece, sink);
+        self.finish(piece, tokens);
     }
 
     fn start(&mut self, piece: &[u8], context: Context) {
@@ -114,19 +130,19 @@ impl<'m> Encoder<'m> {
         }
     }
 
-    fn finish(&mut self, piece: &[u8], sink: &mut impl Sink) {
+    fn finish(&mut self, piece: &[u8], tokens: &mut Vec<Token>) {
         if self.model.symbols_are_tokens() {
             for node in &self.nodes {
-                sink.push(TokenId(node.symbol), node.len);
+                push(tokens, node.symbol, node.len);
             }
         } else {
-            self.give_out(piece, sink);
+            self.give_out(piece, tokens);
         }
     }
 
     /// Gives out symbols that need not be tokens: unused pieces are split again, unknown
     /// characters become bytes or the unknown token or nothing.
-    fn give_out(&mut self, piece: &[u8], sink: &mut impl Sink) {
+    fn give_out(&mut self, piece: &[u8], tokens: &mut Vec<Token>) {
         let vocab = self.model.vocab();
         let options = self.model.options();
         let mut unknown: Option<Node> = None;
@@ -146,89 +162,71 @@ impl<'m> Encoder<'m> {
                 let bytes = &piece[at..at + node.len as usize];
                 at += bytes.len();
                 if kind.is_some() {
-                    flush(&mut unknown, sink);
-                    sink.push(TokenId(node.symbol), node.len);
+                    flush(&mut unknown, tokens);
+                    push(tokens, node.symbol, node.len);
                 } else if options.byte_fallback && bytes.iter().all(|&b| vocab.byte(b).is_some()) {
-                    flush(&mut unknown, sink);
+                    flush(&mut unknown, tokens);
                     for id in bytes.iter().filter_map(|&b| vocab.byte(b)) {
-                        sink.push(id, 1);
+                        push(tokens, id.0, 1);
                     }
                 } else if let Some(unk) = options.unk {
                     match &mut unknown {
                         Some(run) if options.fuse_unk => run.len += node.len,
                         _ => {
-                            flush(&mut unknown, sink);
+                            flush(&mut unknown, tokens);
                             unknown = Some(Node { symbol: unk.0, len: node.len });
                         }
                     }
                 }
             }
         }
-        flush(&mut unknown, sink);
+        flush(&mut unknown, tokens);
     }
 }
 
-fn flush(unknown: &mut Option<Node>, sink: &mut impl Sink) {
+fn flush(unknown: &mut Option<Node>, tokens: &mut Vec<Token>) {
     if let Some(node) = unknown.take() {
-        sink.push(TokenId(node.symbol), node.len);
+        push(tokens, node.symbol, node.len);
     }
+}
+
+fn push(tokens: &mut Vec<Token>, symbol: Symbol, len: u32) {
+    tokens.push(Token { id: TokenId(symbol), len });
 }
 
 impl Encode for Encoder<'_> {
     fn encode_piece(&mut self, piece: &[u8], tokens: &mut Vec<Token>) {
-        self.encode(piece, tokens);
+        self.merger.encode(piece, tokens);
     }
 
     fn encode_pieces(&mut self, text: &[u8], pieces: &[Span], tokens: &mut Vec<Token>) {
-        for piece in pieces {
-            self.encode(&text[piece.range()], tokens);
-        }
+        self.table.encode(text, pieces, &mut self.merger, tokens);
+    }
+
+    fn encode_pieces_apart(
+        &mut self,
+        text: &[u8],
+        pieces: &[Span],
+        tokens: &mut Vec<Token>,
+        ends: &mut Vec<usize>,
+    ) {
+        self.table.encode(text, pieces, &mut self.merger, &mut Apart { tokens, ends });
     }
 
     fn encode_ids_into(&mut self, text: &[u8], pieces: &[Span], ids: &mut Vec<TokenId>) {
-        for piece in pieces {
-            self.encode(&text[piece.range()], ids);
-        }
+        self.table.encode(text, pieces, &mut self.merger, ids);
     }
 
     fn count_pieces(&mut self, text: &[u8], pieces: &[Span]) -> usize {
         let mut count = 0;
-        for piece in pieces {
-            self.encode(&text[piece.range()], &mut count);
-        }
+        self.table.encode(text, pieces, &mut self.merger, &mut count);
         count
     }
 }
 
 impl fmt::Debug for Encoder<'_> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("Encoder").field("model", self.model).finish_non_exhaustive()
-    }
-}
-
-/// Where tokens go: one merge process serves tokens, ids alone and counts.
-pub(crate) trait Sink {
-    fn push(&mut self, id: TokenId, len: u32);
-}
-
-impl Sink for Vec<Token> {
-    #[inline]
-    fn push(&mut self, id: TokenId, len: u32) {
-        Vec::push(self, Token { id, len });
-    }
-}
-
-impl Sink for Vec<TokenId> {
-    #[inline]
-    fn push(&mut self, id: TokenId, _: u32) {
-        Vec::push(self, id);
-    }
-}
-
-impl Sink for usize {
-    #[inline]
-    fn push(&mut self, _: TokenId, _: u32) {
-        *self += 1;
+        f.debug_struct("Encoder").field("model", self.merger.model).finish_non_exhaustive()
     }
 }
 

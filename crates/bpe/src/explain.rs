@@ -98,6 +98,7 @@ impl Bpe {
             let (text, context) = own.unwrap_or((bytes, Context::WHOLE));
             let mut encoding = Vec::new();
             session.merge_in(context, text, &mut encoding);
+            let encoding = encoding.iter().map(|token| token.id).collect();
             found.push(Unreachable { token, encoding });
         }
         found

@@ -4,7 +4,8 @@ use alloc::vec::Vec;
 use core::fmt;
 
 use hashbrown::HashMap;
-use tokenizer_core::{Decode, DecodeError, Encode, Model, TokenId, TokenKind, Vocab, utf8};
+use piece_table::{Size, Words};
+use tokenizer_core::{Decode, DecodeError, Encode, Model, Token, TokenId, TokenKind, Vocab, utf8};
 
 use crate::engine::{Blind, Node, Scratch};
 use crate::error::{BuildErrorKind, LONGEST_UNUSED};
@@ -36,6 +37,8 @@ pub struct Bpe {
     frozen: Frozen,
     /// Some unused piece of more than one unit exists, so results may have to be split again.
     splits_unused: bool,
+    /// The short pieces that are one token.
+    words: Words,
 }
 
 /// What decides which symbols merge, and in which order.
@@ -172,7 +175,17 @@ impl Bpe {
     /// A new session of its own type, for callers that do not want a trait object.
     #[must_use]
     pub fn session(&self) -> Encoder<'_> {
-        Encoder::new(self)
+        Encoder::new(self, Size::default())
+    }
+
+    /// As [`session`](Self::session), remembering as many pieces as `size` says.
+    #[must_use]
+    pub fn session_of_size(&self, size: Size) -> Encoder<'_> {
+        Encoder::new(self, size)
+    }
+
+    pub(crate) fn words(&self) -> &Words {
+        &self.words
     }
 
     /// The model before any pair merges, its options checked.
@@ -218,6 +231,7 @@ impl Bpe {
             extra: HashMap::new(),
             frozen: Frozen::default(),
             splits_unused: false,
+            words: Words::default(),
         })
     }
 
@@ -423,6 +437,27 @@ impl Bpe {
             }
         }
         self.whole = whole;
+        self.words = self.known_words();
+    }
+
+    /// The pieces that [`whole_piece`](Self::whole_piece) knows, those of low ids first.
+    fn known_words(&self) -> Words {
+        let mark = self.options.end_of_word.as_ref().map(|mark| mark.mark().as_bytes());
+        let mut words = Words::builder(self.vocab.len());
+        for (id, bytes, kind) in self.vocab.iter() {
+            if matches!(kind, TokenKind::Byte | TokenKind::Unused) {
+                continue;
+            }
+            let token = |piece: &[u8]| [Token { id, len: piece.len() as u32 }];
+            if self.options.ignore_merges {
+                words.add(bytes, &token(bytes));
+            } else if self.whole.get(id.0)
+                && let Some(piece) = bytes.strip_suffix(mark.unwrap_or(b""))
+            {
+                words.add(piece, &token(piece));
+            }
+        }
+        words.build()
     }
 
     /// What a token stands for in the places of a word that it may stand in, and those places;

@@ -6,9 +6,10 @@
 
 use bpe::naive::NaiveEncoder;
 use bpe::{Alphabet, Bpe, BpeOptions, EndOfWord};
+use piece_table::Size;
 use proptest::prelude::*;
 use testkit::{laws, strategies, texts};
-use tokenizer_core::{Decode, Encode, Model, Rng, Token, TokenId, TokenKind, Vocab};
+use tokenizer_core::{Decode, Encode, Model, Rng, Span, Token, TokenId, TokenKind, Vocab};
 
 /// A model whose merges are written as strings.
 fn listed(tokens: &[&str], merges: &[(&str, &str)], options: BpeOptions) -> Bpe {
@@ -636,6 +637,19 @@ fn fast_is_naive(model: &Bpe, piece: &[u8]) {
     let mut dropped = Vec::new();
     session.encode_piece_dropout(piece, &mut Rng::new(3), 0.0, &mut dropped);
     assert_eq!(dropped, naive);
+    // A session that forgets at once, with neighbours of the piece between.
+    let mut session = model.session_of_size(Size::TINY);
+    let half = piece.len() / 2;
+    let spans = [(0, piece.len()), (0, half), (half, piece.len()), (0, piece.len())];
+    let spans = spans.map(|(start, end)| Span::new(start, end));
+    let (mut tokens, mut expected) = (Vec::new(), Vec::new());
+    for _ in 0..2 {
+        session.encode_pieces(piece, &spans, &mut tokens);
+        for span in spans {
+            expected.extend(NaiveEncoder::new(model).encode_piece(&piece[span.range()]));
+        }
+    }
+    assert_eq!(tokens, expected, "{:?}", String::from_utf8_lossy(piece));
 }
 
 proptest! {

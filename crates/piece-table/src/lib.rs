@@ -37,8 +37,8 @@
 //! - [`PieceTable`] belongs to a session: what was met lately, and the driver that takes a batch of
 //!   spans. It begins empty, grows with what it meets up to a fixed size, then forgets
 //!   ([`Size`]).
-//! - [`Sink`] is where tokens go: `Vec<TokenId>`, `Vec<Token>` and `usize`, which counts. The driver
-//!   is compiled for each, so callers that want ids alone do not pay for lengths.
+//! - [`Sink`] is where tokens go: `Vec<TokenId>`, `Vec<Token>`, `usize`, which counts, and
+//!   [`Apart`], which keeps pieces apart. The driver is compiled for each, so callers that want ids alone do not pay for lengths.
 //! - [`Key`] is a short piece as a number, and its hash, for tables of other things by the same key
 //!   (counts of pieces, say).
 //!
@@ -74,6 +74,6 @@ mod words;
 
 pub use key::Key;
 pub use recent::Size;
-pub use sink::Sink;
+pub use sink::{Apart, Sink};
 pub use table::{Miss, PieceTable};
 pub use words::{Words, WordsBuilder};

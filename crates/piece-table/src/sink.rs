@@ -7,7 +7,8 @@ use tokenizer_core::{Token, TokenId};
 use crate::memory::push_some;
 use crate::run::{self, Word};
 
-/// Takes tokens: `Vec<TokenId>` their ids, `Vec<Token>` ids and lengths, `usize` their number.
+/// Takes tokens: `Vec<TokenId>` their ids, `Vec<Token>` ids and lengths, `usize` their number,
+/// [`Apart`] which are whose.
 pub trait Sink: sealed::Packed {
     /// Takes tokens one after the other.
     fn extend(&mut self, tokens: &[Token]);
@@ -19,6 +20,10 @@ pub(crate) mod sealed {
     pub trait Packed {
         /// Takes the first `n` of four packed tokens of a piece of `piece_len` bytes.
         fn packed(&mut self, words: [Word; 4], n: usize, piece_len: usize);
+
+        /// All tokens of a piece were given.
+        #[inline(always)]
+        fn end_piece(&mut self) {}
     }
 }
 
@@ -58,5 +63,32 @@ impl sealed::Packed for usize {
 impl Sink for usize {
     fn extend(&mut self, tokens: &[Token]) {
         *self += tokens.len();
+    }
+}
+
+/// Tokens, and for each piece how many there are after it.
+#[derive(Debug)]
+pub struct Apart<'o> {
+    /// Ids and lengths.
+    pub tokens: &'o mut Vec<Token>,
+    /// The number of `tokens` after each piece.
+    pub ends: &'o mut Vec<usize>,
+}
+
+impl sealed::Packed for Apart<'_> {
+    #[inline(always)]
+    fn packed(&mut self, words: [Word; 4], n: usize, piece_len: usize) {
+        self.tokens.packed(words, n, piece_len);
+    }
+
+    #[inline(always)]
+    fn end_piece(&mut self) {
+        self.ends.push(self.tokens.len());
+    }
+}
+
+impl Sink for Apart<'_> {
+    fn extend(&mut self, tokens: &[Token]) {
+        self.tokens.extend_from_slice(tokens);
     }
 }

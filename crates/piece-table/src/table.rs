@@ -99,6 +99,7 @@ impl<'w> PieceTable<'w> {
             let len = piece.end.wrapping_sub(piece.start);
             if !Key::fits(len) {
                 self.longer(text, *piece, hash, miss, sink);
+                sink.end_piece();
                 continue;
             }
             let bucket = self.recent.short(hash);
@@ -115,6 +116,7 @@ impl<'w> PieceTable<'w> {
                     self.unknown(&text[piece.range()], key, hash, miss, sink);
                 }
             }
+            sink.end_piece();
         }
         self.is_cold = misses * 32 > pieces.len();
     }

@@ -54,6 +54,13 @@ impl Words {
     }
 }
 
+impl Default for Words {
+    /// No string.
+    fn default() -> Self {
+        Self::builder(0).build()
+    }
+}
+
 impl fmt::Debug for Words {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("Words").field("len", &self.len).finish_non_exhaustive()

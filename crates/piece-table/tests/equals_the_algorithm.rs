@@ -1,6 +1,6 @@
 //! Whatever a table remembers or forgets, its answers are the algorithm's.
 
-use piece_table::{PieceTable, Size, Words};
+use piece_table::{Apart, PieceTable, Size, Words};
 use proptest::prelude::*;
 use tokenizer_core::{Rng, Span, Token, TokenId};
 
@@ -32,6 +32,17 @@ fn check(table: &mut PieceTable<'_>, text: &[u8], spans: &[Span]) {
     let mut ids: Vec<TokenId> = Vec::new();
     table.encode(text, spans, &mut algorithm, &mut ids);
     assert!(ids.iter().eq(expected.iter().map(|token| &token.id)));
+    let (mut apart, mut ends) = (Vec::new(), Vec::new());
+    let mut sink = Apart { tokens: &mut apart, ends: &mut ends };
+    table.encode(text, spans, &mut algorithm, &mut sink);
+    let mut start = 0;
+    for (span, end) in spans.iter().zip(&ends) {
+        let mut tokens = Vec::new();
+        algorithm(&text[span.range()], &mut tokens);
+        assert_eq!(apart[start..*end], tokens);
+        start = *end;
+    }
+    assert_eq!(ends.len(), spans.len());
     let mut count = 5;
     table.encode(text, spans, &mut algorithm, &mut count);
     assert_eq!(count, expected.len() + 5);

@@ -52,11 +52,29 @@ pub fn encodes_like(
     let mut batch = Vec::new();
     session.encode_pieces(&text, &spans, &mut batch);
     assert_eq!(batch, expected, "a batch must equal its pieces one by one");
+    let (mut apart, mut ends) = (Vec::new(), Vec::new());
+    session.encode_pieces_apart(&text, &spans, &mut apart, &mut ends);
+    assert_eq!(apart, expected, "pieces kept apart must have the same tokens");
+    assert_eq!(ends.len(), spans.len(), "each piece must have an end");
+    let mut start = 0;
+    for (piece, end) in pieces.iter().zip(ends) {
+        assert_eq!(apart[start..end], encodes_piece(model, session.as_mut(), piece), "{piece:?}");
+        start = end;
+    }
     let mut ids: Vec<TokenId> = Vec::new();
     session.encode_ids_into(&text, &spans, &mut ids);
     let expected: Vec<TokenId> = expected.iter().map(|token| token.id).collect();
     assert_eq!(ids, expected, "the ids alone must equal the ids of the tokens");
     assert_eq!(session.count_pieces(&text, &spans), ids.len(), "the count must equal the ids");
+    // What a session remembers must not show: the same pieces again, and backwards.
+    spans.reverse();
+    let mut backwards = Vec::new();
+    session.encode_pieces(&text, &spans, &mut backwards);
+    let mut one_by_one = Vec::new();
+    for span in &spans {
+        model.encoder().encode_piece(&text[span.range()], &mut one_by_one);
+    }
+    assert_eq!(backwards, one_by_one, "pieces met before must encode as they did");
 }
 
 /// A splitter: spans are sorted, disjoint, not empty, on character boundaries; batches are those

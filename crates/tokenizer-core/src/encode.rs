@@ -5,10 +5,7 @@ use core::any::Any;
 use crate::{Span, Token, TokenId, Vocab};
 
 /// A trained model: immutable, shared by any number of sessions on any number of threads.
-///
-/// Whoever has a `dyn Model` can ask for the algorithm behind it, to explain a choice or to sample:
-/// `(model as &dyn Any).downcast_ref::<Unigram>()`.
-pub trait Model: Any + Send + Sync {
+pub trait Model: Send + Sync {
     /// The model's vocabulary.
     fn vocab(&self) -> &Vocab;
 
@@ -37,6 +34,22 @@ pub trait Encode {
     fn encode_pieces(&mut self, text: &[u8], pieces: &[Span], tokens: &mut Vec<Token>) {
         for piece in pieces {
             self.encode_piece(&text[piece.range()], tokens);
+        }
+    }
+
+    /// As [`encode_pieces`](Self::encode_pieces), and appends to `ends`, for each piece, how many
+    /// tokens `tokens` holds after it. Lengths alone do not say which tokens are whose: text may be
+    /// dropped, and tokens may cover nothing.
+    fn encode_pieces_apart(
+        &mut self,
+        text: &[u8],
+        pieces: &[Span],
+        tokens: &mut Vec<Token>,
+        ends: &mut Vec<usize>,
+    ) {
+        for piece in pieces {
+            self.encode_piece(&text[piece.range()], tokens);
+            ends.push(tokens.len());
         }
     }
 

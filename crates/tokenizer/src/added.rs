@@ -64,6 +64,8 @@ pub(crate) struct AddedVocabulary {
     by_content: HashMap<String, usize>,
     by_id: HashMap<TokenId, usize>,
     raw: Matcher,
+    /// Every token of `raw` is special.
+    raw_is_special: bool,
     normalized: Matcher,
 }
 
@@ -118,7 +120,8 @@ impl AddedVocabulary {
             );
             (i, content)
         }))?;
-        Ok(Self { tokens, by_content, by_id, raw, normalized })
+        let raw_is_special = raw.tokens.iter().all(|&i| tokens[i].special);
+        Ok(Self { tokens, by_content, by_id, raw, raw_is_special, normalized })
     }
 
     pub(crate) fn tokens(&self) -> &[AddedToken] {
@@ -133,8 +136,10 @@ impl AddedVocabulary {
         self.by_id.get(&id).map(|&i| &self.tokens[i])
     }
 
-    pub(crate) fn has_raw(&self) -> bool {
-        self.raw.automaton.is_some()
+    /// Whether the original text may hold a token under this policy, or one that it refuses.
+    pub(crate) fn needs_raw(&self, policy: &Policy) -> bool {
+        let takes_none = matches!(policy, Policy::Ordinary) && self.raw_is_special;
+        self.raw.automaton.is_some() && !takes_none
     }
 
     pub(crate) fn has_normalized(&self) -> bool {

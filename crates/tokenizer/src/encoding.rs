@@ -33,13 +33,18 @@ impl Encoding {
         self.ids.is_empty()
     }
 
+    /// Adds a token of the text; [`fill_text`](Self::fill_text) says the rest.
     pub(crate) fn push(&mut self, id: TokenId, offset: Span, word: Option<u32>) {
         self.ids.push(id);
         self.offsets.push(offset);
         self.words.push(word);
-        self.type_ids.push(0);
-        self.special.push(false);
-        self.attention.push(true);
+    }
+
+    /// Says of all tokens that came without it that they are of the first text, and not added.
+    pub(crate) fn fill_text(&mut self) {
+        self.type_ids.resize(self.ids.len(), 0);
+        self.special.resize(self.ids.len(), false);
+        self.attention.resize(self.ids.len(), true);
     }
 
     pub(crate) fn push_added(&mut self, id: TokenId, type_id: u32, attention: bool) {

@@ -4,8 +4,8 @@ use std::fmt;
 
 use rayon::prelude::*;
 use tokenizer_core::{
-    Alignment, DecodeError, Edit, Encode, Model, Normalize, Span, Split, Token, TokenId, TokenKind,
-    Vocab,
+    Alignment, DecodeError, Edit, Encode, MAX_BATCH, Model, Normalize, Span, Split, Token, TokenId,
+    TokenKind, Vocab,
 };
 
 use crate::added::{AddedToken, AddedTokenError, AddedVocabulary, Stretch};
@@ -478,19 +478,27 @@ struct Scratch {
     pieces: Vec<Span>,
     spare: Vec<Span>,
     tokens: Vec<Token>,
+    ends: Vec<usize>,
 }
 
-/// A stretch of text with its pieces, ready for the model.
-pub(crate) struct Prepared<'a> {
-    pub(crate) text: &'a str,
-    pub(crate) pieces: &'a [Span],
-    /// From `text` to the stretch of the original text that begins at `start`.
-    pub(crate) alignment: &'a Alignment,
-    pub(crate) start: usize,
+/// Pieces of a text, ready for the model.
+struct Prepared<'a> {
+    text: &'a str,
+    pieces: &'a [Span],
+    source: Source<'a>,
+}
+
+/// Where a text comes from: byte `at` of it is byte `at + base` of what `alignment` maps to the
+/// stretch of the original text that begins at `start`.
+#[derive(Clone, Copy)]
+struct Source<'a> {
+    base: usize,
+    alignment: &'a Alignment,
+    start: usize,
 }
 
 /// Takes what the pipeline finds, in order.
-pub(crate) trait Sink {
+trait Sink {
     /// Whether [`text`](Self::text) needs the alignment.
     const WANTS_ALIGNMENT: bool;
     /// An added token and its span in the original text.
@@ -527,7 +535,7 @@ impl Sink for CountSink {
     }
 
     fn text(&mut self, prepared: &Prepared<'_>, encoder: &mut dyn Encode) {
-        for batch in prepared.pieces.chunks(1024) {
+        for batch in prepared.pieces.chunks(MAX_BATCH) {
             if self.count > self.limit {
                 return;
             }
@@ -540,6 +548,7 @@ struct EncodingSink<'o> {
     original: &'o str,
     encoding: &'o mut Encoding,
     tokens: &'o mut Vec<Token>,
+    ends: &'o mut Vec<usize>,
     words: u32,
 }
 
@@ -552,18 +561,43 @@ impl Sink for EncodingSink<'_> {
     }
 
     fn text(&mut self, prepared: &Prepared<'_>, encoder: &mut dyn Encode) {
-        for piece in prepared.pieces {
+        let Source { base, alignment, start } = prepared.source;
+        for batch in prepared.pieces.chunks(MAX_BATCH) {
             self.tokens.clear();
-            encoder.encode_piece(&prepared.text.as_bytes()[piece.range()], self.tokens);
+            self.ends.clear();
+            encoder.encode_pieces_apart(prepared.text.as_bytes(), batch, self.tokens, self.ends);
+            if alignment.is_identity() {
+                self.push(batch, |span| span.shifted(base + start));
+            } else {
+                self.push(batch, |span| alignment.to_source(span.shifted(base)).shifted(start));
+            }
+        }
+    }
+}
+
+impl EncodingSink<'_> {
+    /// Adds the tokens of some pieces; `to_original` maps a span of their text.
+    #[inline]
+    fn push(&mut self, pieces: &[Span], to_original: impl Fn(Span) -> Span) {
+        let Self { original, encoding, tokens, ends, words } = self;
+        encoding.ids.extend(tokens.iter().map(|token| token.id));
+        encoding.offsets.reserve(tokens.len());
+        encoding.words.reserve(tokens.len());
+        let mut rest = &tokens[..];
+        let mut done = 0;
+        for (piece, &end) in pieces.iter().zip(ends.iter()) {
+            let of_piece;
+            (of_piece, rest) = rest.split_at(end - done);
+            done = end;
             let mut at = piece.start;
-            for token in self.tokens.iter() {
+            for token in of_piece {
                 let end = at + token.len as usize;
-                let span = prepared.alignment.to_source(Span::new(at, end));
-                let span = to_char_boundaries(self.original, span.shifted(prepared.start));
-                self.encoding.push(token.id, span, Some(self.words));
+                let span = to_char_boundaries(original, to_original(Span::new(at, end)));
+                encoding.offsets.push(span);
                 at = end;
             }
-            self.words += 1;
+            encoding.words.extend(of_piece.iter().map(|_| Some(*words)));
+            *words += 1;
         }
     }
 }
@@ -675,11 +709,19 @@ impl<'t> Session<'t> {
     fn encode_text(&mut self, text: &str, policy: &Policy) -> Result<Encoding, SpecialTokenError> {
         let mut encoding = Encoding::default();
         let mut tokens = std::mem::take(&mut self.scratch.tokens);
-        let mut sink =
-            EncodingSink { original: text, encoding: &mut encoding, tokens: &mut tokens, words: 0 };
+        let mut ends = std::mem::take(&mut self.scratch.ends);
+        let mut sink = EncodingSink {
+            original: text,
+            encoding: &mut encoding,
+            tokens: &mut tokens,
+            ends: &mut ends,
+            words: 0,
+        };
         let run = self.run(text, policy, &mut sink);
         self.scratch.tokens = tokens;
+        self.scratch.ends = ends;
         run?;
+        encoding.fill_text();
         Ok(encoding)
     }
 
@@ -703,14 +745,14 @@ impl<'t> Session<'t> {
     }
 
     /// The pipeline: added tokens, normalization, added tokens of normalized text, pieces.
-    pub(crate) fn run<S: Sink>(
+    fn run<S: Sink>(
         &mut self,
         text: &str,
         policy: &Policy,
         sink: &mut S,
     ) -> Result<(), SpecialTokenError> {
         let added = &self.tokenizer.added;
-        if !added.has_raw() {
+        if !added.needs_raw(policy) {
             return self.run_stretch(text, Span::new(0, text.len()), policy, sink);
         }
         let mut stretches = std::mem::take(&mut self.scratch.stretches);
@@ -748,8 +790,8 @@ impl<'t> Session<'t> {
         };
         let alignment = Alignment::new(edits);
         if !self.tokenizer.added.has_normalized() {
-            let whole = Span::new(0, normalized.len());
-            self.run_text(&normalized, whole, &alignment, span.start, sink);
+            let source = Source { base: 0, alignment: &alignment, start: span.start };
+            self.run_text(&normalized, source, sink);
             return Ok(());
         }
         let mut inner = std::mem::take(&mut self.scratch.inner);
@@ -762,7 +804,11 @@ impl<'t> Session<'t> {
                         let source = alignment.to_source(stretch.span).shifted(span.start);
                         sink.token(id, to_char_boundaries(original, source));
                     }
-                    None => self.run_text(&normalized, stretch.span, &alignment, span.start, sink),
+                    None => {
+                        let base = stretch.span.start;
+                        let source = Source { base, alignment: &alignment, start: span.start };
+                        self.run_text(&normalized[stretch.span.range()], source, sink);
+                    }
                 }
             }
         }
@@ -774,25 +820,26 @@ impl<'t> Session<'t> {
     }
 
     /// A stretch of the normalized text that goes to the model.
-    fn run_text<S: Sink>(
-        &mut self,
-        normalized: &str,
-        span: Span,
-        alignment: &Alignment,
-        start: usize,
-        sink: &mut S,
-    ) {
-        if span.is_empty() {
+    fn run_text<S: Sink>(&mut self, text: &str, source: Source<'_>, sink: &mut S) {
+        if text.is_empty() {
             return;
         }
-        let steps = &self.tokenizer.parts.steps;
+        // Most tokenizers only cut the text: then pieces go on while they are warm.
+        if let [PieceStep::Split(split)] = &self.tokenizer.parts.steps[..] {
+            let encoder = self.encoder.as_mut();
+            split.split_batches(text, &mut |pieces| {
+                sink.text(&Prepared { text, pieces, source }, encoder);
+            });
+            return;
+        }
         let mut pieces = std::mem::take(&mut self.scratch.pieces);
         let mut spare = std::mem::take(&mut self.scratch.spare);
         pieces.clear();
-        pieces.push(span);
-        let mut text = Cow::Borrowed(normalized);
+        pieces.push(Span::new(0, text.len()));
+        let mut text = Cow::Borrowed(text);
+        let base = source.base;
         let mut edited: Option<Alignment> = None;
-        for step in steps {
+        for step in &self.tokenizer.parts.steps {
             spare.clear();
             match step {
                 PieceStep::Split(split) => {
@@ -805,11 +852,17 @@ impl<'t> Session<'t> {
                     }
                 }
                 PieceStep::Edit(edit) => {
-                    let so_far = edited.as_ref().unwrap_or(alignment);
-                    let (new_text, edits) =
+                    let so_far = edited.as_ref().unwrap_or(source.alignment);
+                    let (new_text, mut edits) =
                         edit_pieces(edit.as_ref(), &text, &pieces, &mut spare, |at| {
-                            start + so_far.to_source(Span::new(at, at + 1)).start == 0
+                            let at = at + base;
+                            source.start + so_far.to_source(Span::new(at, at + 1)).start == 0
                         });
+                    // The text may be a stretch of a longer one, which is edited nowhere else.
+                    for edit in &mut edits {
+                        edit.source = edit.source.shifted(base);
+                        edit.target = edit.target.shifted(base);
+                    }
                     let composed = tokenizer_core::compose(so_far.edits(), &edits);
                     edited = Some(Alignment::new(composed));
                     text = Cow::Owned(new_text);
@@ -817,13 +870,9 @@ impl<'t> Session<'t> {
             }
             std::mem::swap(&mut pieces, &mut spare);
         }
-        let prepared = Prepared {
-            text: &text,
-            pieces: &pieces,
-            alignment: edited.as_ref().unwrap_or(alignment),
-            start,
-        };
-        sink.text(&prepared, self.encoder.as_mut());
+        let alignment = edited.as_ref().unwrap_or(source.alignment);
+        let source = Source { alignment, ..source };
+        sink.text(&Prepared { text: &text, pieces: &pieces, source }, self.encoder.as_mut());
         self.scratch.pieces = pieces;
         self.scratch.spare = spare;
     }

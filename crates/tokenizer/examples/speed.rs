@@ -1,0 +1,113 @@
+//! How fast a published encoding encodes a text on one thread, in MB/s (1 MB = 1,000,000 bytes).
+//!
+//! ```sh
+//! cargo run --release -p tokenizer --example speed -- cl100k_base TEXT [IDS] [ROUNDS]
+//! ```
+//!
+//! IDS is a file of the ids that the text has, as little-endian numbers of 4 bytes; nothing is
+//! measured before ours equal them. `-` leaves the check out. The figures are
+//!
+//! - first: a session that has seen the first 950,000 bytes of the text backwards, line by line
+//!   (other lines than it then meets first, warm code), encodes the whole text once;
+//! - later: the same session encodes it again;
+//! - docs: a session encodes the text once more in documents of about 2,000 bytes;
+//! - count, tokens: as later, for the number of tokens alone, and for ids with offsets.
+
+use std::time::Instant;
+
+use tokenizer::{EncodeOptions, TiktokenEncoding, Tokenizer};
+use tokenizer_core::TokenId;
+
+fn main() {
+    let args: Vec<String> = std::env::args().skip(1).collect();
+    let [encoding, path, rest @ ..] = &args[..] else {
+        panic!("usage: speed ENCODING TEXT [IDS] [ROUNDS]");
+    };
+    let encoding = TiktokenEncoding::from_name(encoding).expect("a published encoding");
+    let text = std::fs::read_to_string(path).expect("a text that can be read");
+    let rounds: usize = rest.get(1).map_or(5, |rounds| rounds.parse().expect("a number of rounds"));
+    let start = Instant::now();
+    let tokenizer = Tokenizer::from_encoding(encoding);
+    let built = start.elapsed();
+    let first_ids = tokenizer.ids("hello world").len();
+    println!(
+        "{{\"load_ms\": {:.2}, \"first_token_ms\": {:.2}, \"tokens\": {first_ids}}}",
+        built.as_secs_f64() * 1e3,
+        start.elapsed().as_secs_f64() * 1e3
+    );
+    let ids = tokenizer.ids(&text);
+    if let Some(reference) = rest.first().filter(|path| *path != "-") {
+        let reference = std::fs::read(reference).expect("ids that can be read");
+        let (words, _) = reference.as_chunks::<4>();
+        let expected = words.iter().map(|&word| TokenId(u32::from_le_bytes(word)));
+        if let Some(at) = ids.iter().copied().zip(expected).position(|(a, b)| a != b) {
+            panic!("ids differ from place {at} on");
+        }
+        assert_eq!(ids.len(), words.len(), "as many ids");
+    }
+    let documents = documents(&text);
+    for _ in 0..rounds {
+        measure(&tokenizer, &text, &documents, ids.len());
+    }
+}
+
+fn measure(tokenizer: &Tokenizer, text: &str, documents: &[&str], count: usize) {
+    let megabytes = text.len() as f64 / 1e6;
+    let speed = |work: &mut dyn FnMut() -> usize, expected: usize| {
+        let start = Instant::now();
+        let got = work();
+        let speed = megabytes / start.elapsed().as_secs_f64();
+        assert_eq!(got, expected, "every round gives as many tokens");
+        speed
+    };
+    let mut session = tokenizer.session();
+    let mut warm: Vec<TokenId> = Vec::new();
+    let mut head = 950_000.min(text.len());
+    while !text.is_char_boundary(head) {
+        head -= 1;
+    }
+    let backwards: String =
+        text[..head].lines().rev().map(|line| line.chars().rev().collect::<String>()).collect();
+    session.ids_into(&backwards, &mut warm);
+    let mut fresh = || {
+        let mut ids = Vec::new();
+        session.ids_into(text, &mut ids);
+        ids.len()
+    };
+    let first = speed(&mut fresh, count);
+    let later = speed(&mut fresh, count);
+    let mut docs_count = 0;
+    let docs = speed(
+        &mut || {
+            for document in documents {
+                let mut ids = Vec::new();
+                session.ids_into(document, &mut ids);
+                docs_count += ids.len();
+            }
+            0
+        },
+        0,
+    );
+    let counted = speed(&mut || session.count(text), count);
+    let options = EncodeOptions::new();
+    let tokens =
+        speed(&mut || session.encode(text, &options).map_or(0, |encoding| encoding.len()), count);
+    println!(
+        "{{\"first\": {first:.1}, \"later\": {later:.1}, \"docs\": {docs:.1}, \
+         \"count\": {counted:.1}, \"encoding\": {tokens:.1}}}"
+    );
+}
+
+/// Pieces of at least 2,000 bytes that end with a line.
+fn documents(text: &str) -> Vec<&str> {
+    let mut documents = Vec::new();
+    let mut start = 0;
+    for (at, _) in text.match_indices('\n') {
+        if at + 1 - start >= 2000 {
+            documents.push(&text[start..=at]);
+            start = at + 1;
+        }
+    }
+    documents.push(&text[start..]);
+    documents
+}
