@@ -26,6 +26,7 @@
 //!   [`Metaspace`], [`Scripts`], [`CharDelimiter`], [`FixedLength`], [`Sequence`]: the
 //!   pre-tokenizers of Hugging Face tokenizers; [`DigitGroups`], [`SpacePrefix`], [`Chars`],
 //!   [`Whole`] besides.
+//! - [`Chunks`]: one text in several threads, with the same pieces.
 //! - [`from_spec`]: all of them from a string, for command lines.
 //! - [`naive`]: the slow twins that define what is right.
 //!
@@ -55,6 +56,7 @@ extern crate alloc;
 extern crate std;
 
 mod behavior;
+mod chunks;
 mod classes;
 mod deepseek;
 mod masks;
@@ -76,6 +78,7 @@ mod syntax;
 mod tables;
 
 pub use behavior::Behavior;
+pub use chunks::Chunks;
 pub use deepseek::DeepSeekV3;
 pub use pattern::Pattern;
 #[cfg(feature = "regex")]

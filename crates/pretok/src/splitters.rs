@@ -31,6 +31,11 @@ impl Split for Chars {
     fn split_into(&self, text: &str, spans: &mut Vec<Span>) {
         spans.extend(text.char_indices().map(|(at, c)| Span::new(at, at + c.len_utf8())));
     }
+
+    /// What follows changes no character.
+    fn unsettled(&self) -> Option<usize> {
+        Some(0)
+    }
 }
 
 /// Pieces of `n` characters; the last may be shorter. Hugging Face's `FixedLength`.
@@ -49,6 +54,11 @@ impl Split for FixedLength {
             spans.push(Span::new(start, text.len()));
         }
     }
+
+    /// What follows can go on the last piece.
+    fn unsettled(&self) -> Option<usize> {
+        Some(1)
+    }
 }
 
 /// Cut at white space, which is removed. Hugging Face's `WhitespaceSplit`.
@@ -58,6 +68,11 @@ pub struct WhitespaceSplit;
 impl Split for WhitespaceSplit {
     fn split_into(&self, text: &str, spans: &mut Vec<Span>) {
         by_char(text, is_space, Behavior::Removed, spans);
+    }
+
+    /// What follows can go on the last piece.
+    fn unsettled(&self) -> Option<usize> {
+        Some(1)
     }
 
     fn as_any(&self) -> Option<&dyn core::any::Any> {
@@ -97,6 +112,11 @@ impl Split for Words {
             spans.push(Span::new(start, text.len()));
         }
     }
+
+    /// What follows can go on the last piece.
+    fn unsettled(&self) -> Option<usize> {
+        Some(1)
+    }
 }
 
 /// BERT's rule: white space is removed, every punctuation character is a piece. Hugging Face's
@@ -125,6 +145,11 @@ impl Split for Bert {
         if start < text.len() {
             spans.push(Span::new(start, text.len()));
         }
+    }
+
+    /// What follows can go on the last piece.
+    fn unsettled(&self) -> Option<usize> {
+        Some(1)
     }
 
     fn as_any(&self) -> Option<&dyn core::any::Any> {
@@ -244,6 +269,11 @@ impl Split for Metaspace {
     fn split_into(&self, text: &str, spans: &mut Vec<Span>) {
         before_every(text, '\u{2581}', spans);
     }
+
+    /// What follows can go on the last piece.
+    fn unsettled(&self) -> Option<usize> {
+        Some(1)
+    }
 }
 
 /// Cut before every space: "a b" gives "a" and " b".
@@ -254,6 +284,11 @@ impl Split for SpacePrefix {
     fn split_into(&self, text: &str, spans: &mut Vec<Span>) {
         before_every(text, ' ', spans);
     }
+
+    /// What follows can go on the last piece.
+    fn unsettled(&self) -> Option<usize> {
+        Some(1)
+    }
 }
 
 /// Cut at one character, which is removed. Hugging Face's `CharDelimiterSplit`.
@@ -263,6 +298,11 @@ pub struct CharDelimiter(pub char);
 impl Split for CharDelimiter {
     fn split_into(&self, text: &str, spans: &mut Vec<Span>) {
         by_char(text, |c| c == self.0, Behavior::Removed, spans);
+    }
+
+    /// What follows can go on the last piece.
+    fn unsettled(&self) -> Option<usize> {
+        Some(1)
     }
 }
 
