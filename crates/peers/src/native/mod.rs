@@ -1,0 +1,4 @@
+//! Crates of other projects.
+
+pub mod huggingface;
+pub mod tiktoken;
