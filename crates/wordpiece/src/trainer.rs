@@ -132,6 +132,10 @@ impl WordPieceTrainer {
         let at = |min_frequency| Self { min_frequency, ..self.clone() };
         // By frequency the frequent pairs come first, so the count where it ends is a good guess.
         let (_, guess) = fills(&Self { criterion: Criterion::Frequency, ..at(1) })?;
+        if guess == 0 {
+            // Nothing is merged: the alphabet fills the vocabulary, or no pair is there.
+            return Ok(at(1));
+        }
         let step = |value: u64| value.div_ceil(8).max(1);
         // From the guess in growing strides to a value that fills and one above that does not.
         let (mut low, mut high) = (guess.max(1), guess.max(1));
