@@ -1,10 +1,13 @@
 //! The algorithms of the workspace as contestants, by name.
 
+use std::ops::ControlFlow;
+use std::time::Instant;
+
 use tokenizer_core::{
-    Model, Normalize, PieceCounts, Silent, Token, TokenId, TokenKind, Train, Vocab, utf8,
+    Model, Normalize, Observe, PieceCounts, Silent, Token, TokenId, TokenKind, Train, Vocab, utf8,
 };
 
-use crate::contestant::{Contestant, Progress, RoundTrip, Trained, Watch};
+use crate::contestant::{Contestant, Progress, RoundTrip, Rung, Trained, Watch, each_by_itself};
 use crate::report::{BytePolicy, Standing, Terms};
 
 /// The names of [`by_name`], contenders first.
@@ -89,6 +92,89 @@ impl Bpe {
         }
         trainer
     }
+
+    fn trained(model: bpe::Bpe) -> Trained {
+        Trained::new(model, |model: &bpe::Bpe| {
+            let naive = bpe::naive::NaiveEncoder::new(model);
+            Box::new(move |piece| naive.encode_piece(piece))
+        })
+    }
+}
+
+/// The first `len` tokens of a vocabulary.
+fn beginning(vocab: &Vocab, len: usize) -> Result<Vocab, String> {
+    let mut builder = Vocab::builder();
+    for (_, bytes, kind) in vocab.iter().take(len) {
+        builder.push(bytes, kind).map_err(|error| error.to_string())?;
+    }
+    Ok(builder.build())
+}
+
+/// Watches one training by merges up to the largest of several sizes, and notes when it passes
+/// each of them.
+struct Ladder<'s, 'w, 'p> {
+    sizes: &'s [usize],
+    /// For each size that was passed, the number of merges and the seconds.
+    passed: Vec<(usize, f64)>,
+    n_merges: usize,
+    start: Instant,
+    progress: &'w mut Progress<'p>,
+}
+
+impl<'s, 'w, 'p> Ladder<'s, 'w, 'p> {
+    fn new(sizes: &'s [usize], progress: &'w mut Progress<'p>) -> Self {
+        Self { sizes, passed: Vec::new(), n_merges: 0, start: Instant::now(), progress }
+    }
+
+    /// A merge made the token `id` (a new one or not).
+    fn merged(&mut self, id: TokenId) {
+        self.n_merges += 1;
+        let len = id.index() + 1;
+        while self.sizes.get(self.passed.len()).is_some_and(|&size| size <= len) {
+            self.passed.push((self.n_merges, self.start.elapsed().as_secs_f64()));
+        }
+    }
+
+    /// The tokenizer of every size. `part` makes that of a model's first tokens; it is told how
+    /// many merges lead there, if the training went on behind them.
+    fn rungs<M: Model, E: std::error::Error>(
+        self,
+        model: Result<M, E>,
+        part: impl Fn(&M, usize, Option<usize>) -> Result<Trained, String>,
+    ) -> Vec<Rung> {
+        let seconds = self.start.elapsed().as_secs_f64();
+        let model = model.map_err(|error| error.to_string());
+        let rung = |(i, &size): (usize, &usize)| {
+            let passed = self.passed.get(i);
+            let trained = model.as_ref().map_err(Clone::clone).and_then(|model| {
+                part(model, size.min(model.vocab().len()), passed.map(|passed| passed.0))
+            });
+            Rung { trained, seconds: passed.map_or(seconds, |passed| passed.1) }
+        };
+        self.sizes.iter().enumerate().map(rung).collect()
+    }
+}
+
+impl Observe<bpe::MergeStep> for Ladder<'_, '_, '_> {
+    fn step(&mut self, step: &bpe::MergeStep) -> ControlFlow<()> {
+        self.merged(step.id);
+        ControlFlow::Continue(())
+    }
+
+    fn progress(&mut self, phase: &'static str, done: u64, total: u64) -> ControlFlow<()> {
+        (self.progress)(phase, done, total)
+    }
+}
+
+impl Observe<wordpiece::Merge> for Ladder<'_, '_, '_> {
+    fn step(&mut self, step: &wordpiece::Merge) -> ControlFlow<()> {
+        self.merged(step.id);
+        ControlFlow::Continue(())
+    }
+
+    fn progress(&mut self, phase: &'static str, done: u64, total: u64) -> ControlFlow<()> {
+        (self.progress)(phase, done, total)
+    }
 }
 
 impl Contestant for Bpe {
@@ -117,10 +203,30 @@ impl Contestant for Bpe {
         let model = Self::trainer(size, terms)
             .train(counts, &mut Watch(progress))
             .map_err(|error| error.to_string())?;
-        Ok(Trained::new(model, |model: &bpe::Bpe| {
-            let naive = bpe::naive::NaiveEncoder::new(model);
-            Box::new(move |piece| naive.encode_piece(piece))
-        }))
+        Ok(Self::trained(model))
+    }
+
+    /// Merges come one by one, and a smaller vocabulary is where the list ends earlier.
+    fn train_each(
+        &self,
+        counts: &PieceCounts,
+        sizes: &[usize],
+        terms: &Terms,
+        progress: &mut Progress<'_>,
+    ) -> Vec<Rung> {
+        let mut ladder = Ladder::new(sizes, progress);
+        let largest = sizes.last().copied().unwrap_or(0);
+        let model = Self::trainer(largest, terms).train(counts, &mut ladder);
+        ladder.rungs(model, |model, len, n_merges| {
+            let bpe::Rules::Merges(merges) = model.rules() else {
+                return Err("its rules are no merges".into());
+            };
+            let n_merges = n_merges.unwrap_or(merges.len());
+            let vocab = beginning(model.vocab(), len)?;
+            bpe::Bpe::from_merges(vocab, merges[..n_merges].to_vec(), model.options().clone())
+                .map(Self::trained)
+                .map_err(|error| error.to_string())
+        })
     }
 
     fn notes(&self, terms: &Terms) -> Vec<String> {
@@ -173,6 +279,12 @@ impl WordPiece {
         trainer.options.word_separator.clear();
         trainer
     }
+
+    fn trained(model: wordpiece::WordPiece) -> Trained {
+        Trained::new(model, |model: &wordpiece::WordPiece| {
+            Box::new(move |piece| wordpiece::naive::encode(model, piece))
+        })
+    }
 }
 
 impl Contestant for WordPiece {
@@ -209,9 +321,27 @@ impl Contestant for WordPiece {
         }
         let model =
             trainer.train(counts, &mut Watch(progress)).map_err(|error| error.to_string())?;
-        Ok(Trained::new(model, |model: &wordpiece::WordPiece| {
-            Box::new(move |piece| wordpiece::naive::encode(model, piece))
-        }))
+        Ok(Self::trained(model))
+    }
+
+    /// By frequency, a smaller vocabulary is the beginning of a larger one. By PMI it is not: each
+    /// size has a minimum frequency of its own.
+    fn train_each(
+        &self,
+        counts: &PieceCounts,
+        sizes: &[usize],
+        terms: &Terms,
+        progress: &mut Progress<'_>,
+    ) -> Vec<Rung> {
+        if self.criterion == wordpiece::Criterion::Pmi {
+            return each_by_itself(self, counts, sizes, terms, progress);
+        }
+        let mut ladder = Ladder::new(sizes, progress);
+        let largest = sizes.last().copied().unwrap_or(0);
+        let model = self.trainer(largest, terms).train(counts, &mut ladder);
+        ladder.rungs(model, |model, len, _| {
+            model.prefix(len).map(Self::trained).map_err(|error| error.to_string())
+        })
     }
 
     fn notes(&self, _: &Terms) -> Vec<String> {
@@ -289,9 +419,11 @@ impl Contestant for Unigram {
         let model = Self::trainer(size, terms)
             .train(counts, &mut Watch(progress))
             .map_err(|error| error.to_string())?;
-        Ok(Trained::new(model, |model: &unigram::Unigram| {
-            Box::new(move |piece| unigram::naive::encode(model, piece))
-        }))
+        Ok(Trained::with_bits(
+            model,
+            |model| Box::new(move |piece| unigram::naive::encode(model, piece)),
+            unigram_bits,
+        ))
     }
 
     fn notes(&self, _: &Terms) -> Vec<String> {
@@ -302,6 +434,18 @@ impl Contestant for Unigram {
     fn round_trip(&self, terms: &Terms) -> RoundTrip {
         promised(terms)
     }
+}
+
+/// What a piece costs under a Unigram model, summed over all its segmentations. A character
+/// outside of the alphabet costs its unknown score and, because that does not say which
+/// character it is, 8 bits for each of its bytes.
+fn unigram_bits(model: &unigram::Unigram, piece: &[u8]) -> f64 {
+    let is_outside = |token: &Token| {
+        matches!(model.vocab().kind(token.id), Some(TokenKind::Byte | TokenKind::Unknown))
+    };
+    let escaped: usize =
+        model.encode(piece).iter().filter(|token| is_outside(token)).map(|t| t.len as usize).sum();
+    8.0 * escaped as f64 - model.log_likelihood(piece) / std::f64::consts::LN_2
 }
 
 struct Chars;
@@ -479,6 +623,37 @@ mod tests {
             );
         }
         assert!(by_name("no-such").is_none());
+    }
+
+    #[test]
+    fn the_unigram_price_is_that_of_a_distribution() {
+        let text = "the cat sat on the mat while the dog that ate the hat sat still ".repeat(9);
+        let pieces = text.split_inclusive(' ').map(|word| (word, 1));
+        let counts = PieceCounts::from_pairs(pieces).unwrap();
+        let terms = Terms {
+            normalizer: "none".into(),
+            splitter: "gpt2".into(),
+            special_tokens: Vec::new(),
+            bytes: BytePolicy::Bytes,
+            train_set: String::new(),
+        };
+        let model = Unigram::trainer(280, &terms).train(&counts, &mut Silent).unwrap();
+        let vocab = model.vocab();
+        let mass: f64 = vocab
+            .iter()
+            .filter(|&(_, _, kind)| kind == TokenKind::Normal)
+            .map(|(id, _, _)| model.score(id).unwrap().exp())
+            .sum();
+        // The M-step takes digammas, which are below logarithms, so the scores add up to less
+        // than 1; on this little text by much.
+        assert!((0.9..1.0001).contains(&mass), "{mass}");
+        // By hand: one segmentation, of tokens whose scores are known.
+        let t = model.score(vocab.get(b"t").unwrap()).unwrap();
+        let by_hand = -t / std::f64::consts::LN_2;
+        assert!((unigram_bits(&model, b"t") - by_hand).abs() < 1e-9);
+        // A character that is not in the text: the unknown score and its two bytes.
+        let by_hand = 16.0 - model.unknown_score() / std::f64::consts::LN_2;
+        assert!((unigram_bits(&model, "\u{E9}".as_bytes()) - by_hand).abs() < 1e-9);
     }
 
     #[test]

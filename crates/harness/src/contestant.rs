@@ -2,7 +2,9 @@
 //! libraries stand side by side.
 
 use std::ops::ControlFlow;
+use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::Arc;
+use std::time::Instant;
 
 use tokenizer_core::{Decode, DecodeError, Model, Observe, PieceCounts, Token, TokenId};
 
@@ -37,6 +39,19 @@ pub trait Contestant: Send + Sync {
         progress: &mut Progress<'_>,
     ) -> Result<Trained, String>;
 
+    /// Trains a vocabulary of each of `sizes`, which ascend: each what [`train`](Self::train) gives
+    /// for it, bit for bit. By default each is trained by itself; an algorithm whose smaller
+    /// vocabularies are the beginning of the larger ones trains once.
+    fn train_each(
+        &self,
+        counts: &PieceCounts,
+        sizes: &[usize],
+        terms: &Terms,
+        progress: &mut Progress<'_>,
+    ) -> Vec<Rung> {
+        each_by_itself(self, counts, sizes, terms, progress)
+    }
+
     /// What a reader must know to read the rows.
     fn notes(&self, terms: &Terms) -> Vec<String> {
         let _ = terms;
@@ -45,6 +60,41 @@ pub trait Contestant: Send + Sync {
 
     /// Whether the algorithm promises decode(encode(x)) = x on these terms.
     fn round_trip(&self, terms: &Terms) -> RoundTrip;
+}
+
+/// One size of [`Contestant::train_each`].
+pub struct Rung {
+    /// The tokenizer, or why there is none.
+    pub trained: Result<Trained, String>,
+    /// Seconds from the beginning of its training until it had this size.
+    pub seconds: f64,
+}
+
+/// Every size by a training of its own.
+pub(crate) fn each_by_itself<C: Contestant + ?Sized>(
+    contestant: &C,
+    counts: &PieceCounts,
+    sizes: &[usize],
+    terms: &Terms,
+    progress: &mut Progress<'_>,
+) -> Vec<Rung> {
+    let train = |&size: &usize| {
+        let start = Instant::now();
+        let trained = guarded(|| contestant.train(counts, size, terms, progress));
+        Rung { trained, seconds: start.elapsed().as_secs_f64() }
+    };
+    sizes.iter().map(train).collect()
+}
+
+/// The result, or what a panic said: a contestant that panics loses its row, not the report.
+pub(crate) fn guarded<T>(work: impl FnOnce() -> Result<T, String>) -> Result<T, String> {
+    catch_unwind(AssertUnwindSafe(work)).unwrap_or_else(|panic| {
+        let text = panic
+            .downcast_ref::<&str>()
+            .map(|text| (*text).to_owned())
+            .or_else(|| panic.downcast_ref::<String>().cloned());
+        Err(format!("panicked: {}", text.unwrap_or_else(|| "without words".into())))
+    })
 }
 
 /// What is promised of decode(encode(x)).
@@ -74,6 +124,7 @@ pub type NaiveEncode<'m> = Box<dyn Fn(&[u8]) -> Vec<Token> + 'm>;
 /// Makes the naive encoder and hands it to what needs it.
 type Naive = dyn Fn(&mut dyn FnMut(&dyn Fn(&[u8]) -> Vec<Token>)) + Send + Sync;
 type Decoder = dyn Fn(&[TokenId]) -> Result<Vec<u8>, DecodeError> + Send + Sync;
+type Price = dyn Fn(&[u8]) -> f64 + Send + Sync;
 
 /// A trained tokenizer with its naive twin and its decoder.
 #[derive(Clone)]
@@ -81,6 +132,7 @@ pub struct Trained {
     model: Arc<dyn Model>,
     naive: Arc<Naive>,
     decode: Arc<Decoder>,
+    price: Option<Arc<Price>>,
 }
 
 impl Trained {
@@ -96,7 +148,30 @@ impl Trained {
             model,
             naive: Arc::new(move |work| work(&naive(&for_naive))),
             decode: Arc::new(move |ids| for_decode.decode(ids)),
+            price: None,
         }
+    }
+
+    /// The tokenizer of a model that is a distribution over texts: `bits` is what a piece costs
+    /// under it, minus the logarithm (base 2) of its probability.
+    #[must_use]
+    pub fn with_bits<M>(
+        model: M,
+        naive: fn(&M) -> NaiveEncode<'_>,
+        bits: fn(&M, &[u8]) -> f64,
+    ) -> Self
+    where
+        M: Model + Decode + Clone + 'static,
+    {
+        let priced = model.clone();
+        let price = move |piece: &[u8]| bits(&priced, piece);
+        Self { price: Some(Arc::new(price)), ..Self::new(model, naive) }
+    }
+
+    /// What a piece costs in bits under the model's own distribution; `None` if it has none.
+    #[must_use]
+    pub fn bits(&self, piece: &[u8]) -> Option<f64> {
+        self.price.as_ref().map(|price| price(piece))
     }
 
     /// The model.

@@ -29,22 +29,21 @@
 use std::collections::{BTreeMap, HashMap, HashSet};
 use std::fmt;
 use std::ops::ControlFlow;
-use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::OnceLock;
-use std::time::Instant;
 
 use serde::{Deserialize, Serialize};
 use sha2::{Digest, Sha256};
 use tokenizer_core::{Normalize, PieceCounts, Span, Split, TokenKind, Vocab};
 
 use crate::algorithms;
-use crate::contestant::{Contestant, Trained};
+use crate::contestant::{Contestant, Rung, Trained, guarded};
 use crate::corpus::Corpus;
 use crate::manifest::Manifest;
 use crate::metrics::{
-    Document, Placed, Profile, Ratio, Tally, TextFacts, embedding_parameters,
+    Document, MICRO, Placed, Profile, Ratio, Tally, TextFacts, TokenCosts, embedding_parameters,
     relative_attention_cost,
 };
+use crate::morphology::{self, Gold};
 use crate::report::{
     BytePolicy, Check, CorpusSummary, Difference, Experiment, Group, Measures, Parity, Part,
     Report, Row, SCHEMA, Sample, SampleLine, SampleToken, Standing, Terms,
@@ -182,6 +181,7 @@ struct HeldOut {
     corpus: usize,
     language: String,
     line: Option<usize>,
+    is_code: bool,
     text: String,
     pieces: Vec<Span>,
     facts: OnceLock<TextFacts>,
@@ -191,7 +191,10 @@ struct HeldOut {
 impl HeldOut {
     /// The facts, computed when they are first asked for: who only trains never does.
     fn facts(&self) -> &TextFacts {
-        self.facts.get_or_init(|| TextFacts::in_language(&self.text, &self.language))
+        self.facts.get_or_init(|| {
+            let facts = TextFacts::in_language(&self.text, &self.language);
+            if self.is_code { facts.with_code(&self.text) } else { facts }
+        })
     }
 }
 
@@ -279,7 +282,9 @@ impl Data {
         }
         let pieces = self.splitter.split(&text);
         let facts = OnceLock::new();
-        self.held_out.push(HeldOut { corpus, language, line, text, pieces, facts, digest });
+        let is_code = self.corpora[corpus].1 == "code";
+        let held = HeldOut { corpus, language, line, is_code, text, pieces, facts, digest };
+        self.held_out.push(held);
     }
 
     /// The held-out texts, after normalization.
@@ -450,7 +455,7 @@ pub fn check_equal_terms(plan: &Plan, entries: &[Entry], data: &Data) -> Result<
 }
 
 /// The whole comparison of `corpora` in one call: prepares, runs, and adds sample lines of every
-/// language from the held-out part. The caller fills in what it knows of the manifest (files,
+/// language from the held-out part. With `gold`, token boundaries are held against morphs. The caller fills in what it knows of the manifest (files,
 /// machine, time).
 ///
 /// # Errors
@@ -459,11 +464,16 @@ pub fn check_equal_terms(plan: &Plan, entries: &[Entry], data: &Data) -> Result<
 pub fn compare(
     plan: &Plan,
     corpora: Vec<Corpus>,
+    gold: Option<&Gold>,
     watch: &mut dyn FnMut(&str),
 ) -> Result<Report, Refused> {
     watch("splitting and counting");
     let data = Data::prepare(plan, corpora)?;
-    let Outcome { experiment, trained } = run(plan, &plan.entries(&data)?, &data, watch)?;
+    let Outcome { mut experiment, trained } = run(plan, &plan.entries(&data)?, &data, watch)?;
+    if let Some(gold) = gold {
+        watch("morphs");
+        add_morphology(plan, &data, gold, &trained, &mut experiment)?;
+    }
     let size = experiment.headline_size();
     let shown: Vec<&Contender> = trained.iter().filter(|c| c.size == size).collect();
     let texts = data.samples(12);
@@ -533,13 +543,20 @@ pub fn run(
         rows: Vec::new(),
         differences: Vec::new(),
     };
+    // Every algorithm at all sizes first: some need one training for all of them.
+    let mut rungs: Vec<std::vec::IntoIter<Rung>> = Vec::new();
+    for entry in entries {
+        watch(&format!("{}: training {}", plan.name, entry.contestant.name()));
+        rungs.push(train_each(entry, data, &sizes).into_iter());
+    }
     let mut trained_all = Vec::new();
     for size in sizes {
         let mut measured: Vec<Measured> = Vec::new();
-        for entry in entries {
+        for (entry, rungs) in entries.iter().zip(&mut rungs) {
             let name = entry.contestant.name();
             watch(&format!("{}: {name} at {size}", plan.name));
-            let (row, tokenizer) = train_and_verify(plan, entry, data, size);
+            let rung = rungs.next().expect("there is a rung for each size");
+            let (row, tokenizer) = verified(plan, entry, data, size, rung);
             let tallies = match (&row.void, &tokenizer) {
                 (None, Some(trained)) => Some(tallies(trained, data)),
                 _ => None,
@@ -560,6 +577,37 @@ pub fn run(
     Ok(Outcome { experiment, trained: trained_all })
 }
 
+/// Holds the token boundaries of every trained tokenizer against `gold`, in its row.
+///
+/// # Errors
+///
+/// If the normalizer of the plan is not known.
+pub fn add_morphology(
+    plan: &Plan,
+    data: &Data,
+    gold: &Gold,
+    trained: &[Contender],
+    experiment: &mut Experiment,
+) -> Result<(), Refused> {
+    let normalizer = algorithms::normalizer(&plan.normalizer).map_err(Refused::because)?;
+    let bootstrap = Bootstrap { resamples: plan.bootstrap, seed: plan.seed };
+    for contender in trained {
+        let rows = experiment.rows.iter_mut();
+        let mut rows =
+            rows.filter(|row| row.algorithm == contender.algorithm && row.size == contender.size);
+        if let Some(row) = rows.next() {
+            row.morphology = Some(morphology::measure(
+                gold,
+                contender.trained.model(),
+                data.splitter.as_ref(),
+                normalizer.as_deref(),
+                bootstrap,
+            ));
+        }
+    }
+    Ok(())
+}
+
 struct Measured {
     row: Row,
     tallies: Option<Tallies>,
@@ -573,13 +621,30 @@ struct Tallies {
     languages: BTreeMap<String, Profile>,
 }
 
-fn train_and_verify(
+/// The tokenizers of all sizes. If one training for all of them fails, it fails for each.
+fn train_each(entry: &Entry, data: &Data, sizes: &[usize]) -> Vec<Rung> {
+    let trained = guarded(|| {
+        let mut go_on = |_: &'static str, _: u64, _: u64| ControlFlow::Continue(());
+        Ok(entry.contestant.train_each(&data.counts, sizes, &entry.terms, &mut go_on))
+    });
+    let problem = match trained {
+        Ok(rungs) if rungs.len() == sizes.len() => return rungs,
+        Ok(rungs) => format!("it trained {} sizes of {}", rungs.len(), sizes.len()),
+        Err(problem) => problem,
+    };
+    sizes.iter().map(|_| Rung { trained: Err(problem.clone()), seconds: 0.0 }).collect()
+}
+
+/// The row of a tokenizer, with its checks but without its measures.
+fn verified(
     plan: &Plan,
     entry: &Entry,
     data: &Data,
     size: usize,
+    rung: Rung,
 ) -> (Row, Option<Trained>) {
     let contestant = entry.contestant.as_ref();
+    let Rung { trained, seconds } = rung;
     let mut row = Row {
         algorithm: contestant.name().to_owned(),
         standing: contestant.standing(),
@@ -588,7 +653,7 @@ fn train_and_verify(
         void: None,
         notes: contestant.notes(&entry.terms),
         checks: Vec::new(),
-        train_seconds: 0.0,
+        train_seconds: seconds,
         vocab_bytes: 0,
         embedding_parameters: 0,
         vocab_sha256: String::new(),
@@ -596,13 +661,8 @@ fn train_and_verify(
         corpora: Vec::new(),
         languages: Vec::new(),
         parity: Vec::new(),
+        morphology: None,
     };
-    let start = Instant::now();
-    let trained = guarded(|| {
-        let mut go_on = |_: &'static str, _: u64, _: u64| ControlFlow::Continue(());
-        contestant.train(&data.counts, size, &entry.terms, &mut go_on)
-    });
-    row.train_seconds = start.elapsed().as_secs_f64();
     let trained = match trained {
         Ok(trained) => trained,
         Err(problem) => {
@@ -642,15 +702,22 @@ fn train_and_verify(
     (row, Some(trained))
 }
 
-/// The result, or what a panic said: a contestant that panics loses its row, not the report.
-fn guarded<T>(work: impl FnOnce() -> Result<T, String>) -> Result<T, String> {
-    catch_unwind(AssertUnwindSafe(work)).unwrap_or_else(|panic| {
-        let text = panic
-            .downcast_ref::<&str>()
-            .map(|text| (*text).to_owned())
-            .or_else(|| panic.downcast_ref::<String>().cloned());
-        Err(format!("panicked: {}", text.unwrap_or_else(|| "without words".into())))
-    })
+/// What the tokens of `trained` cost, as often as they occur in the training part.
+fn token_costs(trained: &Trained, data: &Data) -> TokenCosts {
+    let vocab = trained.model().vocab();
+    let mut occurrences = vec![0u64; vocab.len()];
+    let mut session = trained.model().encoder();
+    let mut tokens = Vec::new();
+    for piece in data.counts.iter() {
+        tokens.clear();
+        session.encode_piece(piece.piece, &mut tokens);
+        for token in &tokens {
+            if let Some(occurrences) = occurrences.get_mut(token.id.index()) {
+                *occurrences += piece.count;
+            }
+        }
+    }
+    TokenCosts::estimate(&occurrences, vocab)
 }
 
 fn tallies(trained: &Trained, data: &Data) -> Tallies {
@@ -661,6 +728,8 @@ fn tallies(trained: &Trained, data: &Data) -> Tallies {
         corpora: vec![Profile::new(vocab.len()); data.corpora.len()],
         languages: BTreeMap::new(),
     };
+    let costs = token_costs(trained, data);
+    let mut bits_of: HashMap<&[u8], Option<u64>> = HashMap::new();
     let mut session = trained.model().encoder();
     let (mut tokens, mut placed) = (Vec::new(), Vec::new());
     for held in &data.held_out {
@@ -670,12 +739,21 @@ fn tallies(trained: &Trained, data: &Data) -> Tallies {
         Placed::place_into(&held.pieces, &tokens, &mut placed)
             .expect("a row is measured only if its tokens tile the pieces");
         let document = Document { text: &held.text, pieces: &held.pieces, tokens: &placed };
-        result.each.push(result.corpora[held.corpus].add(&document, held.facts(), vocab));
+        let text = held.text.as_bytes();
+        let model_bits = held.pieces.iter().map(|piece| {
+            let piece = &text[piece.range()];
+            let bits = || Some((trained.bits(piece)? * MICRO).round() as u64);
+            *bits_of.entry(piece).or_insert_with(bits)
+        });
+        let tally = Tally::of(&document, held.facts(), vocab)
+            .priced(costs.of(&document, vocab), model_bits.sum());
+        result.corpora[held.corpus].add_counted(&document, held.facts(), &tally);
         result
             .languages
             .entry(held.language.clone())
             .or_insert_with(|| Profile::new(vocab.len()))
-            .add(&document, held.facts(), vocab);
+            .add_counted(&document, held.facts(), &tally);
+        result.each.push(tally);
     }
     for profile in &result.corpora {
         result.overall.merge(profile);
@@ -774,7 +852,8 @@ fn finish_size(
 }
 
 /// The metrics whose differences are reported.
-const PAIRED: [Ratio; 3] = [Ratio::BytesPerToken, Ratio::TokensPerWord, Ratio::SingleTokenWords];
+const PAIRED: [Ratio; 4] =
+    [Ratio::BytesPerToken, Ratio::TokensPerWord, Ratio::SingleTokenWords, Ratio::BitsPerByte];
 
 type PairedDifference = (Ratio, (usize, usize), Estimate);
 
@@ -831,13 +910,13 @@ fn group_estimates(
         .chunks(Ratio::ALL.len())
         .map(|estimates| {
             let named = Ratio::ALL.iter().zip(estimates);
-            named.filter_map(|(&ratio, estimate)| Some((ratio, (*estimate)?))).collect()
+            named.filter_map(|(&r, estimate)| Some((r, (*estimate)?.scaled(r.scale())))).collect()
         })
         .collect();
     let differences = asked
         .into_iter()
         .zip(found.differences)
-        .filter_map(|((ratio, pair), difference)| Some((ratio, pair, difference?)))
+        .filter_map(|((r, pair), difference)| Some((r, pair, difference?.scaled(r.scale()))))
         .collect();
     (by_contestant, differences)
 }
@@ -1141,6 +1220,93 @@ mod tests {
                 assert!(row.overall.tokens > 0, "{name}");
             }
         }
+    }
+
+    #[test]
+    fn one_training_for_all_sizes_gives_what_each_by_itself_gives() {
+        for bytes in [BytePolicy::Bytes, BytePolicy::Unk] {
+            // The largest is more than the text gives; the smallest has no merge.
+            let sizes = match bytes {
+                BytePolicy::Bytes => vec![513, 560, 2000],
+                BytePolicy::Unk => vec![130, 150, 2000],
+            };
+            let names = ["bpe", "wordpiece-freq", "wordpiece"];
+            let plan = Plan { bytes, ..plan(&names, &sizes) };
+            let data = Data::prepare(&plan, vec![corpus(), parallel()]).unwrap();
+            for entry in plan.entries(&data).unwrap() {
+                let mut go_on = |_: &'static str, _: u64, _: u64| ControlFlow::Continue(());
+                let contestant = entry.contestant;
+                let rungs = contestant.train_each(&data.counts, &sizes, &entry.terms, &mut go_on);
+                assert_eq!(rungs.len(), sizes.len());
+                for (rung, &size) in rungs.iter().zip(&sizes) {
+                    let name = contestant.name();
+                    let one = rung.trained.as_ref().unwrap().model();
+                    let other =
+                        contestant.train(&data.counts, size, &entry.terms, &mut go_on).unwrap();
+                    let other = other.model();
+                    assert_eq!(
+                        vocab_digest(one.vocab()),
+                        vocab_digest(other.vocab()),
+                        "{name} {size}"
+                    );
+                    let (mut a, mut b) = (Vec::new(), Vec::new());
+                    let (mut first, mut second) = (one.encoder(), other.encoder());
+                    for piece in data.counts.iter() {
+                        first.encode_piece(piece.piece, &mut a);
+                        second.encode_piece(piece.piece, &mut b);
+                    }
+                    assert_eq!(a, b, "{name} {size}");
+                }
+            }
+        }
+    }
+
+    #[test]
+    fn bits_per_byte_of_the_unigram_model_are_below_those_of_its_tokens() {
+        let plan = plan(&["unigram", "byte"], &[400]);
+        let data = Data::prepare(&plan, vec![corpus()]).unwrap();
+        let outcome = run(&plan, &plan.entries(&data).unwrap(), &data, &mut |_| {}).unwrap();
+        let [unigram, byte] = &outcome.experiment.rows[..] else { panic!("two rows") };
+        let bits = |row: &Row, ratio| row.overall.value(ratio).unwrap();
+        // Summing over all segmentations can only be shorter than one of them, and the text was
+        // not in the training set, so its own scores fit no better than counted ones by much.
+        let own = bits(unigram, Ratio::ModelBitsPerByte);
+        let tokens = bits(unigram, Ratio::BitsPerByte);
+        assert!(own < tokens * 1.02, "{own} and {tokens}");
+        assert!(tokens < bits(byte, Ratio::BitsPerByte));
+        assert!(bits(byte, Ratio::BitsPerByte) < 8.0);
+        assert_eq!(byte.overall.value(Ratio::ModelBitsPerByte), None);
+    }
+
+    #[test]
+    fn morphs_are_measured_for_every_row() {
+        let plan = plan(&["bpe", "byte"], &[400, 450]);
+        let gold = Gold::parse("cats\tcat s\n").unwrap();
+        let report = compare(&plan, vec![corpus()], Some(&gold), &mut |_| {}).unwrap();
+        for row in &report.experiments[0].rows {
+            let morphology = row.morphology.as_ref().unwrap();
+            assert_eq!(morphology.overall.words, 1, "{}", row.algorithm);
+            assert_eq!(morphology.overall.recall.unwrap().value, 1.0, "{}", row.algorithm);
+        }
+    }
+
+    #[test]
+    fn code_is_measured_where_the_role_says_so() {
+        let mut code = Corpus::new("source", "code");
+        for n in 0..200 {
+            code.push_text("zxx", &format!("if a{n} == b:\n    return a{n}\n"));
+        }
+        let plan = plan(&["bpe"], &[300]);
+        let data = Data::prepare(&plan, vec![code, corpus()]).unwrap();
+        let outcome = run(&plan, &plan.entries(&data).unwrap(), &data, &mut |_| {}).unwrap();
+        let row = &outcome.experiment.rows[0];
+        let groups: Vec<Option<f64>> =
+            row.corpora.iter().map(|g| g.measures.value(Ratio::TokensPerIndentation)).collect();
+        // GPT-2's splitter gives the last space of an indentation to the word behind it.
+        assert!(groups[0].is_some_and(|tokens| tokens >= 2.0), "{groups:?}");
+        assert_eq!(groups[1], None);
+        assert_eq!(row.overall.value(Ratio::MergedIndentations), Some(1.0));
+        assert_eq!(row.overall.value(Ratio::SingleTokenOperators), Some(1.0));
     }
 
     #[test]

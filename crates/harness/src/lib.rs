@@ -3,6 +3,7 @@
 //!
 //! - [`metrics`]: what is measured, with formulas and sources; [`stats`]: bootstrap intervals,
 //!   Rényi entropy, Gini coefficient.
+//! - [`morphology`]: token boundaries against gold segmentations into morphs.
 //! - [`corpus`]: texts as documents, divided into a training and a held-out part.
 //! - [`experiment`]: a [`Plan`](experiment::Plan) of a comparison, the check that it is on equal
 //!   terms, and the run. [`contestant`] is the trait that algorithms compete through,
@@ -25,7 +26,7 @@
 //!     bootstrap: 100,
 //!     ..Plan::default()
 //! };
-//! let report = compare(&plan, vec![corpus], &mut |_| {})?;
+//! let report = compare(&plan, vec![corpus], None, &mut |_| {})?;
 //! assert!(report.passed());
 //! println!("{}", report.to_terminal(100));
 //! # Ok::<(), harness::experiment::Refused>(())
@@ -39,6 +40,7 @@ pub mod corpus;
 pub mod experiment;
 pub mod manifest;
 pub mod metrics;
+pub mod morphology;
 pub mod report;
 pub mod speed;
 pub mod stats;

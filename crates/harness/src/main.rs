@@ -52,6 +52,9 @@ pub(crate) struct BenchAll {
     /// Only these algorithms, by name
     #[arg(long, value_name = "NAME,..", value_delimiter = ',')]
     algorithms: Vec<String>,
+    /// Gold segmentations of words into morphs: a word, a tab and its morphs a line
+    #[arg(long, value_name = "FILE")]
+    morph: Option<PathBuf>,
 }
 
 /// Options of `check`.

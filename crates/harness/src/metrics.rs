@@ -24,6 +24,8 @@
 //! # Ok::<(), tokenizer_core::VocabError>(())
 //! ```
 
+mod bits;
+mod code;
 mod emoji;
 mod facts;
 mod profile;
@@ -33,10 +35,12 @@ use std::fmt;
 use serde::{Deserialize, Serialize};
 use tokenizer_core::{Span, Token, TokenId, TokenKind, Vocab};
 
+pub(crate) use bits::MICRO;
+pub use bits::TokenCosts;
 pub use facts::TextFacts;
 pub use profile::{DigitGrouping, Lengths, Profile};
 
-use facts::{PUNCTUATION, SPACE, START, WORD};
+use facts::{CodeFacts, PUNCTUATION, SPACE, START, WORD};
 
 /// A token and where it lies: byte offsets into the text, half-open.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -183,6 +187,31 @@ tally! {
     emoji,
     /// Tokens that cover a part of an emoji, counted once for each emoji that they touch.
     emoji_tokens,
+    /// Millionths of bits that the tokens cost under the distribution of the training text; see
+    /// [`TokenCosts`]. 0 before [`priced`](Tally::priced).
+    token_microbits,
+    /// Bytes of text that `token_microbits` are of.
+    token_priced_bytes,
+    /// Millionths of bits of the text under the model's own distribution, if it has one.
+    model_microbits,
+    /// Bytes of text that `model_microbits` are of.
+    model_priced_bytes,
+    /// Tokens of documents of code.
+    code_tokens,
+    /// Indentations of code.
+    indentations,
+    /// Tokens that touch an indentation, counted once for each that they touch.
+    indentation_tokens,
+    /// Indentations that are under one token, which ends where they end.
+    single_indentations,
+    /// Indentations whose last token reaches into the code behind them.
+    merged_indentations,
+    /// Operators of two characters or more in code.
+    operators,
+    /// Those that one token covers whole.
+    single_operators,
+    /// Tokens of code that hold a character of an operator and one of a name.
+    operator_crossing_tokens,
 }
 
 impl Tally {
@@ -234,7 +263,50 @@ impl Tally {
         tally.emoji_tokens = touching(document.tokens, facts.emoji.iter().copied())
             .map(|(_, tokens)| tokens.iter().filter(|token| !token.span.is_empty()).count() as u64)
             .sum();
+        if let Some(code) = &facts.code {
+            tally.count_code(document, code);
+        }
         tally
+    }
+
+    fn count_code(&mut self, document: &Document<'_>, code: &CodeFacts) {
+        self.code_tokens = document.tokens.len() as u64;
+        self.indentations = code.indentations.len() as u64;
+        for (span, tokens) in touching(document.tokens, code.indentations.iter().copied()) {
+            let tokens: Vec<&Placed> = tokens.iter().filter(|t| !t.span.is_empty()).collect();
+            self.indentation_tokens += tokens.len() as u64;
+            // A splitter may drop white space: then no token is there, and nothing is merged.
+            let merged = tokens.last().is_some_and(|last| last.span.end > span.end);
+            self.merged_indentations += u64::from(merged);
+            let whole = |token: &Placed| token.span.start <= span.start && !merged;
+            let single = matches!(tokens[..], [only] if whole(only) && only.span.end == span.end);
+            self.single_indentations += u64::from(single);
+        }
+        self.operators = code.operators.len() as u64;
+        self.single_operators = touching(document.tokens, code.operators.iter().copied())
+            .filter(|(span, tokens)| {
+                matches!(tokens, [only] if only.span.start <= span.start && span.end <= only.span.end)
+            })
+            .count() as u64;
+        let crosses = |token: &&Placed| {
+            let bytes = &document.text.as_bytes()[token.span.range()];
+            bytes.iter().any(|&byte| code::is_operator(byte))
+                && bytes.iter().any(|&byte| code::is_name(byte))
+        };
+        self.operator_crossing_tokens = document.tokens.iter().filter(crosses).count() as u64;
+    }
+
+    /// This tally of one document with what the document costs in millionths of bits: its tokens
+    /// under [`TokenCosts`], its text under the model's own distribution, where there is one.
+    #[must_use]
+    pub fn priced(self, token_microbits: u64, model_microbits: Option<u64>) -> Self {
+        Self {
+            token_microbits,
+            token_priced_bytes: self.bytes,
+            model_microbits: model_microbits.unwrap_or(0),
+            model_priced_bytes: if model_microbits.is_some() { self.bytes } else { 0 },
+            ..self
+        }
     }
 }
 
@@ -306,6 +378,16 @@ macro_rules! ratios {
             #[must_use]
             pub fn better(self) -> Better {
                 match self { $(Self::$name => Better::$better,)+ }
+            }
+
+            /// What the quotient of the sums is multiplied by: one, or a millionth where the sum
+            /// above the line is in millionths.
+            #[must_use]
+            pub fn scale(self) -> f64 {
+                match self {
+                    Self::BitsPerByte | Self::ModelBitsPerByte => 1.0 / MICRO,
+                    _ => 1.0,
+                }
             }
 
             /// The names of the sum above and the sum below the line, of [`Tally::FIELDS`].
@@ -380,6 +462,26 @@ ratios! {
     /// Tokens with white space between two characters that are not / tokens: the part of the
     /// crossing tokens that joins words.
     SpaceCrossingTokens "space_crossing_tokens" "tokens across white space" Share Neither = space_crossing_tokens / tokens,
+    /// Bits that the tokens cost under one distribution of tokens, estimated on the training text
+    /// ([`TokenCosts`]) / bytes of text: the cross-entropy of a unigram model over tokens, of
+    /// which the bytes make tokenizers of any vocabulary comparable.
+    BitsPerByte "bits_per_byte" "bits per byte (unigram over tokens)" Plain Lower = token_microbits / token_priced_bytes,
+    /// Bits of the text under the model's own distribution, summed over all segmentations / bytes
+    /// of text. Only the Unigram model has one.
+    ModelBitsPerByte "model_bits_per_byte" "bits per byte (the model's own)" Plain Lower = model_microbits / model_priced_bytes,
+    /// Tokens that touch an indentation / indentations, in code. An indentation is the spaces and
+    /// tabs at the beginning of a line that has something behind them.
+    TokensPerIndentation "tokens_per_indentation" "tokens per indentation" Plain Lower = indentation_tokens / indentations,
+    /// Indentations under one token that ends where they end / indentations. The token may begin
+    /// before (a line end).
+    SingleTokenIndentations "single_token_indentations" "single-token indentations" Share Higher = single_indentations / indentations,
+    /// Indentations whose last token reaches into the code behind them / indentations.
+    MergedIndentations "merged_indentations" "indentations merged with code" Share Neither = merged_indentations / indentations,
+    /// Operators of two characters or more that one token covers whole / such operators, in code.
+    SingleTokenOperators "single_token_operators" "single-token operators" Share Higher = single_operators / operators,
+    /// Tokens that hold a character of an operator and a letter, digit or underscore / tokens, in
+    /// code.
+    OperatorCrossingTokens "operator_crossing_tokens" "tokens across operator and name" Share Neither = operator_crossing_tokens / code_tokens,
 }
 
 impl Ratio {
@@ -387,7 +489,7 @@ impl Ratio {
     #[must_use]
     pub fn of(self, tally: &Tally) -> Option<f64> {
         let (above, below) = self.parts(tally);
-        (below > 0.0).then(|| above / below)
+        (below > 0.0).then(|| above / below * self.scale())
     }
 }
 
@@ -629,6 +731,61 @@ mod tests {
         assert_eq!(Ratio::TokensPerEmoji.parts(&tally), (4.0, 2.0));
         assert_eq!(Ratio::TokensPerGrapheme.parts(&tally), (5.0, 3.0));
         assert_eq!(Ratio::TokensPerEmoji.of(&tally_of("a", &[])), None);
+    }
+
+    /// The tally of `cut` as code.
+    fn tally_of_code(cut: &str) -> Tally {
+        let text = cut.replace('¦', "");
+        let mut vocab = Vocab::builder();
+        vocab.push(b"x", TokenKind::Normal).unwrap();
+        let mut at = 0;
+        let spans = cut.split('¦').map(|part| {
+            at += part.len();
+            Placed::new(0, (at - part.len()..at).into())
+        });
+        let tokens: Vec<Placed> = spans.collect();
+        let pieces = [Span::new(0, text.len())];
+        let document = Document { text: &text, pieces: &pieces, tokens: &tokens };
+        Tally::of(&document, &TextFacts::new(&text).with_code(&text), &vocab.build())
+    }
+
+    #[test]
+    fn indentations_by_hand() {
+        // Three indentations: two tokens; one with the line end before it; one that reaches into
+        // the code.
+        let tally = tally_of_code("if¦\n¦  ¦  ¦a¦\n        ¦b¦\n   ¦ c");
+        assert_eq!(Ratio::TokensPerIndentation.parts(&tally), (5.0, 3.0));
+        assert_eq!(Ratio::SingleTokenIndentations.parts(&tally), (1.0, 3.0));
+        assert_eq!(Ratio::MergedIndentations.parts(&tally), (1.0, 3.0));
+        // One token for all of it and the code is merged, not single.
+        let tally = tally_of_code("  return¦ x");
+        assert_eq!(tally.single_indentations, 0);
+        assert_eq!(tally.merged_indentations, 1);
+    }
+
+    #[test]
+    fn operators_by_hand() {
+        // `==` is one token, `->` two, `::` under a token with a name; `.` alone is no operator of
+        // two characters, but `.b` crosses.
+        let tally = tally_of_code("a¦ ==¦ b¦-¦>¦c¦::d¦.b");
+        assert_eq!(Ratio::SingleTokenOperators.parts(&tally), (2.0, 3.0));
+        assert_eq!(Ratio::OperatorCrossingTokens.parts(&tally), (2.0, 8.0));
+        // What is not code has neither.
+        assert_eq!(Ratio::SingleTokenOperators.of(&tally_of("a| ==| b", &[])), None);
+        assert_eq!(Ratio::TokensPerIndentation.of(&tally_of("  |b", &[])), None);
+    }
+
+    #[test]
+    fn bits_by_hand() {
+        // 3 bytes at 6 bits and 9 bits; the second document has no distribution of its own.
+        let tally = tally_of("a|bc", &[]).priced(6_000_000, Some(9_000_000));
+        assert_eq!(Ratio::BitsPerByte.of(&tally), Some(2.0));
+        assert_eq!(Ratio::ModelBitsPerByte.of(&tally), Some(3.0));
+        let mut both = tally;
+        both += &tally_of("abc", &[]).priced(3_000_000, None);
+        assert_eq!(Ratio::BitsPerByte.of(&both), Some(1.5));
+        assert_eq!(Ratio::ModelBitsPerByte.of(&both), Some(3.0));
+        assert_eq!(Ratio::BitsPerByte.of(&tally_of("abc", &[])), None);
     }
 
     #[test]

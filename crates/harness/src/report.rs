@@ -17,6 +17,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::manifest::Manifest;
 use crate::metrics::Ratio;
+use crate::morphology::Morphology;
 use crate::stats::Estimate;
 
 /// The version of the JSON form.
@@ -168,7 +169,8 @@ pub struct Row {
     /// Every check with its outcome.
     #[serde(default)]
     pub checks: Vec<Check>,
-    /// Seconds of training, once, in the process that ran the experiment.
+    /// Seconds of training, once, in the process that ran the experiment; of an algorithm that
+    /// trains once for all sizes, until it had this size.
     pub train_seconds: f64,
     /// Bytes of the strings of the vocabulary.
     pub vocab_bytes: u64,
@@ -187,6 +189,9 @@ pub struct Row {
     /// Parity between languages, for each parallel corpus; the one with most languages first.
     #[serde(default)]
     pub parity: Vec<Parity>,
+    /// How token boundaries agree with those of morphs, if gold segmentations were given.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub morphology: Option<Morphology>,
 }
 
 /// A named group of documents.

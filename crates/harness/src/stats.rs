@@ -21,6 +21,13 @@ impl Estimate {
         Self { value, interval: None }
     }
 
+    /// The estimate of `factor` times the number; the factor is not negative.
+    #[must_use]
+    pub fn scaled(self, factor: f64) -> Self {
+        let interval = self.interval.map(|ends| ends.map(|end| end * factor));
+        Self { value: self.value * factor, interval }
+    }
+
     /// Whether the interval excludes zero: for differences, whether they are told apart.
     #[must_use]
     pub fn excludes_zero(&self) -> bool {

@@ -3,6 +3,7 @@
 use harness::corpus::Corpus;
 use harness::experiment::{Plan, compare};
 use harness::manifest::{broken_seal, seal};
+use harness::morphology::Gold;
 use harness::report::{Check, Report};
 
 fn report() -> Report {
@@ -22,7 +23,7 @@ fn report() -> Report {
         ..Plan::default()
     };
     let corpora = vec![Corpus::parallel("animals", &texts).expect("parallel")];
-    compare(&plan, corpora, &mut |_| {}).expect("equal terms")
+    compare(&plan, corpora, None, &mut |_| {}).expect("equal terms")
 }
 
 #[test]
@@ -53,6 +54,31 @@ fn every_form_is_rendered() {
     assert!(markdown.contains("## Headline") && markdown.contains("| **"), "{markdown}");
     let terminal = report.to_terminal(100);
     assert!(terminal.contains("bytes per token"), "{terminal}");
+}
+
+#[test]
+fn morphs_are_shown_where_gold_is_given() {
+    let text: String = (0..300).map(|n| format!("the {n} readers walked\n")).collect();
+    let mut corpus = Corpus::new("text", "prose");
+    corpus.push_text("en", &text);
+    let plan = Plan {
+        algorithms: vec!["bpe".into(), "byte".into()],
+        vocab_sizes: vec![300],
+        bootstrap: 20,
+        ..Plan::default()
+    };
+    let gold = Gold::parse(include_str!("gold/morphology.tsv")).expect("its own form");
+    let report = compare(&plan, vec![corpus], Some(&gold), &mut |_| {}).expect("equal terms");
+    let morphology = report.experiments[0].rows[1].morphology.as_ref().expect("it was given");
+    let (words, languages) = (&morphology.overall, &morphology.languages);
+    assert_eq!((words.words, languages.len()), (gold.len() as u64, 4));
+    // A byte a token: every boundary of a morph is one of a token, and no word is whole.
+    assert_eq!(words.recall.map(|recall| recall.value), Some(1.0));
+    assert_eq!(words.whole.map(|whole| whole.value), Some(0.0));
+    assert!(words.precision.is_some_and(|precision| precision.interval.is_some()));
+    assert!(report.to_html().contains("<section id=\"morphs\""));
+    assert!(report.to_markdown().contains("## Morphs"));
+    assert!(report.to_terminal(100).contains("against morphs"));
 }
 
 #[test]

@@ -3,7 +3,7 @@
 use tokenizer_core::Span;
 use unicode_segmentation::UnicodeSegmentation;
 
-use super::emoji;
+use super::{code, emoji};
 
 /// What the metrics need to know of one document before any tokenizer has touched it.
 ///
@@ -21,8 +21,17 @@ pub struct TextFacts {
     /// Maximal runs of decimal digits, as byte spans with the number of digits.
     pub(super) numbers: Vec<(Span, u32)>,
     pub(super) emoji: Vec<Span>,
+    /// Only of code.
+    pub(super) code: Option<CodeFacts>,
     /// One entry per byte: the class of the character it belongs to, and [`START`] on its first.
     pub(super) classes: Vec<u8>,
+}
+
+/// Indentations and operators, as byte spans.
+#[derive(Clone, Debug, Default)]
+pub(super) struct CodeFacts {
+    pub(super) indentations: Vec<Span>,
+    pub(super) operators: Vec<Span>,
 }
 
 /// White space.
@@ -96,6 +105,13 @@ impl TextFacts {
         let language = language.split(['-', '_']).next().unwrap_or(language);
         facts.spaced &= !["zh", "ja", "th", "lo", "km", "my", "bo", "yue"].contains(&language);
         facts
+    }
+
+    /// These facts of `text` with its indentations and operators: for source code.
+    #[must_use]
+    pub fn with_code(self, text: &str) -> Self {
+        let (indentations, operators) = (code::indentations(text), code::operators(text));
+        Self { code: Some(CodeFacts { indentations, operators }), ..self }
     }
 
     /// The length of the text in bytes.

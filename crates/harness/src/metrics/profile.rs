@@ -33,7 +33,13 @@ impl Profile {
     /// the tally alone.
     pub fn add(&mut self, document: &Document<'_>, facts: &TextFacts, vocab: &Vocab) -> Tally {
         let tally = Tally::of(document, facts, vocab);
-        self.tally += &tally;
+        self.add_counted(document, facts, &tally);
+        tally
+    }
+
+    /// Adds a document whose tally is known.
+    pub fn add_counted(&mut self, document: &Document<'_>, facts: &TextFacts, tally: &Tally) {
+        self.tally += tally;
         for token in document.tokens {
             if let Some(count) = self.occurrences.get_mut(token.id.index()) {
                 *count += 1;
@@ -41,7 +47,6 @@ impl Profile {
             self.lengths.add(token.span.len());
         }
         self.digits.add(document.tokens, facts);
-        tally
     }
 
     /// Adds the profile of other documents under the same vocabulary.

@@ -8,8 +8,11 @@ use std::thread;
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
 use harness::corpus::{Corpus, FixtureManifest};
-use harness::experiment::{Contender, Data, Outcome, Plan, run as run_experiment, samples};
+use harness::experiment::{
+    Contender, Data, Outcome, Plan, add_morphology, run as run_experiment, samples,
+};
 use harness::manifest::{Manifest, seal, utc};
+use harness::morphology::Gold;
 use harness::report::{Experiment, Report, Rounds, SCHEMA, Speed, Training, WorstCase};
 use harness::speed::{HARD_INPUTS, throughput, worst_case};
 use serde::Deserialize;
@@ -74,6 +77,7 @@ pub(crate) fn run(options: &BenchAll) -> Result<bool, String> {
     plan.bootstrap = effort.bootstrap;
     plan.vocab_sizes = effort.all_sizes.to_vec();
 
+    let gold = gold(options.morph.as_deref(), &mut manifest)?;
     let together: Vec<Corpus> =
         corpora.iter().filter(|c| !APART.contains(&c.name.as_str())).cloned().collect();
     let alone = corpora.len() == 1 || together.is_empty();
@@ -92,7 +96,12 @@ pub(crate) fn run(options: &BenchAll) -> Result<bool, String> {
     if !alone {
         let names: Vec<String> = together.iter().map(|c| c.name.clone()).collect();
         let data = Data::prepare(&plan, together).map_err(|refused| refused.to_string())?;
-        let outcome = possible(&mut plan, &data, &progress)?;
+        let mut outcome = possible(&mut plan, &data, &progress)?;
+        if let Some(gold) = &gold {
+            let Outcome { experiment, trained } = &mut outcome;
+            add_morphology(&plan, &data, gold, trained, experiment)
+                .map_err(|refused| refused.to_string())?;
+        }
         let size = outcome.experiment.headline_size();
         let shown: Vec<&Contender> = outcome.trained.iter().filter(|c| c.size == size).collect();
         let texts = sample_texts(&options.fixtures, &mut manifest)?;
@@ -127,6 +136,16 @@ pub(crate) fn run(options: &BenchAll) -> Result<bool, String> {
     progress.end();
     summarise(&report, &options.out);
     Ok(report.passed())
+}
+
+/// The words of a gold file, which the manifest then names.
+fn gold(path: Option<&Path>, manifest: &mut Manifest) -> Result<Option<Gold>, String> {
+    let Some(path) = path else { return Ok(None) };
+    let fail = |error: &dyn std::fmt::Display| format!("{}: {error}", path.display());
+    let bytes = read(path)?;
+    manifest.add_file(&path.display().to_string(), &bytes);
+    let text = String::from_utf8(bytes).map_err(|error| fail(&error))?;
+    Gold::parse(&text).map(Some).map_err(|error| fail(&error))
 }
 
 /// The corpora under a folder of fixtures, all or those of these names, and a manifest with the

@@ -1,3 +1,5 @@
+use std::path::Path;
+
 use harness::manifest::broken_seal;
 use harness::report::Report;
 
@@ -12,7 +14,9 @@ pub(crate) fn run(options: &Check) -> Result<bool, String> {
     let report =
         Report::from_json(&json).map_err(|error| format!("{}: {error}", path.display()))?;
     let mut mismatches: Vec<_> = broken_seal(&json).into_iter().collect();
-    mismatches.extend(report.manifest.check(|file| read(&options.fixtures.join(file))));
+    // What is no fixture (a gold file) is named by the path that it was given as.
+    let find = |file: &str| read(&options.fixtures.join(file)).or_else(|_| read(Path::new(file)));
+    mismatches.extend(report.manifest.check(find));
     for mismatch in &mismatches {
         println!("{mismatch}");
     }

@@ -60,6 +60,17 @@ pub(super) fn render(report: &Report) -> String {
         headline(&mut page, report, experiment);
         curves(&mut page, report, experiment);
         languages(&mut page, experiment);
+        let morphs = view::morphology(experiment, experiment.headline_size());
+        if !morphs.rows.is_empty() {
+            page.section(
+                "morphs",
+                "Morphs",
+                "Whether words are cut where their parts meet, held against the gold segmentations \
+                 that were given.",
+            );
+            page.table(&morphs);
+            page.end();
+        }
     }
     speed(&mut page, report);
     training(&mut page, report);

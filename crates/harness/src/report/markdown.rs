@@ -42,8 +42,10 @@ pub(super) fn render(report: &Report) -> String {
             let _ = write!(out, "{title}### {}\n\n", experiment.name);
             table(&mut out, "", &curve(experiment));
         }
-        if let Some(premiums) = view::premiums(experiment, size, 0) {
-            table(&mut out, "## Premium of languages", &premiums);
+        for nth in 0.. {
+            let Some(premiums) = view::premiums(experiment, size, nth) else { break };
+            let title = if nth == 0 { "## Premium of languages" } else { "" };
+            table(&mut out, title, &premiums);
         }
         let fertility = view::by_group(
             "fertility",
@@ -55,6 +57,7 @@ pub(super) fn render(report: &Report) -> String {
             Ratio::TokensPerWord,
         );
         table(&mut out, "## Fertility of languages", &fertility);
+        table(&mut out, "## Morphs", &view::morphology(experiment, size));
         let rows: Vec<_> = experiment.at(size).map(|row| (row, Some(&row.overall))).collect();
         let caption = format!("{}, {} tokens", experiment.name, grouped(size as u64));
         table(&mut out, "## Every metric", &view::all_metrics(caption, &rows));

@@ -44,6 +44,7 @@ pub(super) fn render(report: &Report, width: usize) -> String {
         if fertility.rows.len() > 1 {
             table(&mut out, &fertility, width);
         }
+        table(&mut out, &view::morphology(experiment, size), width);
         table(&mut out, &view::differences(experiment, size), width);
     }
     table(&mut out, &view::voided(report), width);

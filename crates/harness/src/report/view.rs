@@ -1,6 +1,7 @@
 //! Tables, apart from how they are drawn: HTML, Markdown and the terminal render the same ones.
 
 use crate::metrics::{Better, Ratio, Unit};
+use crate::morphology::{Agreement, Morphology};
 use crate::report::{Experiment, Group, Measures, Parity, Report, Rounds, Row, Standing};
 use crate::stats::Estimate;
 
@@ -436,6 +437,73 @@ pub(super) fn all_metrics(caption: String, columns: &[(&Row, Option<&Measures>)]
     );
     push("embedding parameters", across(&|row, _| Cell::new(grouped(row.embedding_parameters))));
     Table { id: "metrics", caption, head, rows, note: None }
+}
+
+/// Token boundaries against those of morphs, if gold segmentations were given.
+pub(super) fn morphology(experiment: &Experiment, size: usize) -> Table {
+    let rows: Vec<(&Row, &Morphology)> = experiment
+        .at(size)
+        .filter(|row| row.void.is_none())
+        .filter_map(|row| Some((row, row.morphology.as_ref()?)))
+        .collect();
+    let mut lines = Vec::new();
+    let mut push = |group: &str, agreement: &dyn Fn(&Morphology) -> Option<Agreement>| {
+        let best = rows
+            .iter()
+            .filter(|(row, _)| row.standing == Standing::Contender)
+            .filter_map(|(_, morphology)| Some(agreement(morphology)?.f1?.value))
+            .max_by(f64::total_cmp);
+        for (row, morphology) in &rows {
+            let Some(found) = agreement(morphology) else { continue };
+            let mut f1 = estimate_cell(found.f1.as_ref(), Unit::Share);
+            f1.best = row.standing == Standing::Contender
+                && found.f1.is_some_and(|f1| Some(f1.value) == best);
+            lines.push(Line {
+                cells: vec![
+                    Cell::new(group),
+                    Cell::new(display_name(&row.algorithm)),
+                    Cell::new(grouped(found.words)),
+                    f1,
+                    estimate_cell(found.precision.as_ref(), Unit::Share),
+                    estimate_cell(found.recall.as_ref(), Unit::Share),
+                    estimate_cell(found.exact.as_ref(), Unit::Share),
+                    estimate_cell(found.whole.as_ref(), Unit::Share),
+                ],
+                muted: row.standing == Standing::Baseline,
+                algorithm: Some(row.algorithm.clone()),
+                ..Line::default()
+            });
+        }
+    };
+    push("all words", &|morphology| Some(morphology.overall.clone()));
+    let mut languages: Vec<&String> = rows.iter().flat_map(|r| r.1.languages.keys()).collect();
+    languages.sort();
+    languages.dedup();
+    for language in languages {
+        let of = |morphology: &Morphology| morphology.languages.get(language).cloned();
+        push(&language_name(language), &of);
+    }
+    Table {
+        id: "morphs",
+        caption: format!("Token boundaries against morphs, {} tokens", grouped(size as u64)),
+        head: vec![
+            Head::text("words"),
+            Head::text("algorithm"),
+            Head::number("number"),
+            Head::number("F1"),
+            Head::number("precision"),
+            Head::number("recall"),
+            Head::number("exact"),
+            Head::number("one token"),
+        ],
+        rows: lines,
+        note: Some(
+            "Boundaries inside of words, summed over the words of the gold file; intervals are over \
+             words. A word that is one token has no boundary: it costs recall, never precision, so a \
+             large vocabulary of whole words scores low here and may serve a model well."
+                .into(),
+        ),
+    }
 }
 
 /// One value for each group (language, corpus) and algorithm.

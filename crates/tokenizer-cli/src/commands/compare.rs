@@ -6,6 +6,7 @@ use std::path::PathBuf;
 use clap::{Args, ValueEnum};
 use harness::corpus::Corpus;
 use harness::experiment::{Plan, Refused, compare};
+use harness::morphology::Gold;
 use harness::report::BytePolicy;
 
 use crate::Mode;
@@ -17,6 +18,11 @@ use crate::output::{self, AtomicFile, Progress, Unit};
 #[command(after_help = "\
 All algorithms get the same text, splitter, special tokens and byte policy; they are trained on one
 part and measured on the held-out part. What is not on equal terms is refused.
+
+Source code is told by the ending of its file, and measured for indentation and operators.
+
+With --morph, token boundaries are held against those of morphs: a word, a tab and its morphs with a
+space between them a line, and behind a second tab the language if there are several.
 
 With --parallel every file is one language, named by its file name up to the first dot, and line n
 of every file says the same.
@@ -64,6 +70,9 @@ pub(crate) struct Compare {
     /// The width of the embedding matrix whose parameters are reported
     #[arg(long, value_name = "N", default_value_t = 768)]
     embedding_width: usize,
+    /// Gold segmentations of words into morphs
+    #[arg(long, value_name = "FILE")]
+    morph: Option<PathBuf>,
     /// Write the report as one HTML page
     #[arg(long, value_name = "FILE")]
     html: Option<PathBuf>,
@@ -78,6 +87,12 @@ enum Bytes {
     /// Alphabets of characters, and an unknown token
     Unk,
 }
+
+/// Endings of files of source code.
+const CODE: [&str; 24] = [
+    "c", "cc", "cpp", "cs", "cxx", "go", "h", "hpp", "java", "jl", "js", "jsx", "kt", "lua", "php",
+    "py", "rb", "rs", "scala", "sh", "swift", "ts", "tsx", "zig",
+];
 
 impl Compare {
     pub(crate) fn run(self, mode: Mode, progress: Progress) -> Result<(), Failure> {
@@ -106,18 +121,22 @@ impl Compare {
         if !self.algo.is_empty() {
             plan.algorithms.clone_from(&self.algo);
         }
+        let gold = self.gold()?;
         let sources = input::sources(&self.files)?;
         let corpora = match self.parallel {
             true => vec![self.parallel_corpus(&sources, progress)?],
             false => self.corpora(&sources, progress)?,
         };
         let bar = progress.bar("comparing", 0, Unit::Things);
-        let mut report = compare(&plan, corpora, &mut |what: &str| bar.set_prefix(what.to_owned()))
-            .map_err(|refused: Refused| Failure::usage(refused))?;
+        let mut report = compare(&plan, corpora, gold.as_ref(), &mut |what: &str| {
+            bar.set_prefix(what.to_owned());
+        })
+        .map_err(|refused: Refused| Failure::usage(refused))?;
         bar.finish_and_clear();
-        for source in sources.iter().filter(|source| source.path.is_file()) {
-            let bytes = std::fs::read(&source.path).map_err(|e| Failure::file(&source.path, e))?;
-            report.manifest.add_file(&source.path.display().to_string(), &bytes);
+        let files = sources.iter().map(|source| &source.path).chain(&self.morph);
+        for path in files.filter(|path| path.is_file()) {
+            let bytes = std::fs::read(path).map_err(|error| Failure::file(path, error))?;
+            report.manifest.add_file(&path.display().to_string(), &bytes);
         }
         if let Some(path) = &self.html {
             AtomicFile::write(path, report.to_html().as_bytes())?;
@@ -134,12 +153,21 @@ impl Compare {
         if report.passed() { Ok(()) } else { Err(Failure::Check) }
     }
 
+    /// The words of the gold file, if one is given.
+    fn gold(&self) -> Result<Option<Gold>, Failure> {
+        let Some(path) = &self.morph else { return Ok(None) };
+        let text = String::from_utf8(input::bytes(path)?).map_err(|e| Failure::file(path, e))?;
+        Gold::parse(&text).map(Some).map_err(|error| Failure::file(path, error))
+    }
+
     /// A corpus for every file.
     fn corpora(&self, sources: &[Source], progress: Progress) -> Result<Vec<Corpus>, Failure> {
         let bar = progress.bar("reading", sources.iter().map(|s| s.bytes).sum(), Unit::Bytes);
         let mut corpora = Vec::new();
         for source in sources {
-            let mut corpus = Corpus::new(&source.path.display().to_string(), "text");
+            let ending = source.path.extension().and_then(|ending| ending.to_str());
+            let role = if ending.is_some_and(|e| CODE.contains(&e)) { "code" } else { "text" };
+            let mut corpus = Corpus::new(&source.path.display().to_string(), role);
             input::documents(source, &self.input, &bar, &mut |document| {
                 match self.input.lines {
                     true => corpus.push("und", &document, None),
