@@ -60,7 +60,7 @@ fn every_form_is_rendered() {
 fn morphs_are_shown_where_gold_is_given() {
     let text: String = (0..300).map(|n| format!("the {n} readers walked\n")).collect();
     let mut corpus = Corpus::new("text", "prose");
-    corpus.push_text("en", &text);
+    corpus.push_lines("en", &text);
     let plan = Plan {
         algorithms: vec!["bpe".into(), "byte".into()],
         vocab_sizes: vec![300],
