@@ -154,15 +154,42 @@ pub(crate) fn class_at(bytes: &[u8], at: usize) -> (Class, usize) {
 #[inline]
 pub(crate) fn wide_class_at(bytes: &[u8], at: usize) -> (Class, usize) {
     let lead = u32::from(bytes[at]);
-    let tail = |i: usize| u32::from(bytes[at + i] & 0x3F);
-    let (c, len) = if lead < 0xE0 {
-        ((lead & 0x1F) << 6 | tail(1), 2)
+    let tail = |i: usize| u32::from(bytes[at + i]) << (8 * i);
+    if lead < 0xE0 {
+        (class_of_two(lead | tail(1)), 2)
     } else if lead < 0xF0 {
-        ((lead & 0x0F) << 12 | tail(1) << 6 | tail(2), 3)
+        (class_of_three(lead | tail(1) | tail(2)), 3)
     } else {
-        ((lead & 0x07) << 18 | tail(1) << 12 | tail(2) << 6 | tail(3), 4)
-    };
-    (Class(value(c) & 15), len)
+        (class_of_four(lead | tail(1) | tail(2) | tail(3)), 4)
+    }
+}
+
+/// The length of a character of two or more bytes by its first.
+#[inline(always)]
+pub(crate) fn utf8_len(lead: u8) -> usize {
+    2 + usize::from(lead >= 0xE0) + usize::from(lead >= 0xF0)
+}
+
+/// The class of a character of two bytes, which are the lowest of `word`.
+#[inline(always)]
+pub(crate) fn class_of_two(word: u32) -> Class {
+    Class(value((word & 0x1F) << 6 | word >> 8 & 0x3F) & 15)
+}
+
+/// As [`class_of_two`], of three bytes.
+#[inline(always)]
+pub(crate) fn class_of_three(word: u32) -> Class {
+    Class(value((word & 0x0F) << 12 | (word >> 8 & 0x3F) << 6 | word >> 16 & 0x3F) & 15)
+}
+
+/// As [`class_of_two`], of four bytes.
+#[inline(always)]
+pub(crate) fn class_of_four(word: u32) -> Class {
+    let c = (word & 0x07) << 18
+        | (word >> 8 & 0x3F) << 12
+        | (word >> 16 & 0x3F) << 6
+        | word >> 24 & 0x3F;
+    Class(value(c) & 15)
 }
 
 /// Class in the low four bits, flags above.
@@ -199,16 +226,18 @@ static INDEX: [u8; 0x11_0000 / BLOCK] = {
     index
 };
 
-static VALUES: [u8; BLOCKS.len() * BLOCK] = {
+/// The blocks one after the other, and room for as many as [`INDEX`] can name, so that no lookup
+/// needs a check.
+static VALUES: [u8; 256 * BLOCK] = {
     let mut meaning = [0; 256];
     let mut i = 0;
     while i < LEGEND.len() {
         meaning[LEGEND[i].0 as usize] = LEGEND[i].1;
         i += 1;
     }
-    let mut values = [0; BLOCKS.len() * BLOCK];
+    let mut values = [0; 256 * BLOCK];
     let mut i = 0;
-    while i < values.len() {
+    while i < BLOCKS.len() * BLOCK {
         values[i] = meaning[BLOCKS[i / BLOCK][i % BLOCK] as usize];
         i += 1;
     }

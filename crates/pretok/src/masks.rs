@@ -21,7 +21,7 @@
 
 use tokenizer_core::Span;
 
-use crate::classes::{Class, wide_class_at};
+use crate::classes::{Class, class_of_four, class_of_three, class_of_two, utf8_len};
 use crate::scanner::{Batches, contraction, step};
 use crate::simd::{Block, Simd, Work};
 use crate::{Contractions, Digits, Han, Letters, Prefix, Rules, Tail, White};
@@ -61,10 +61,18 @@ pub(crate) struct Scan<'a, 'b> {
 impl Work for Scan<'_, '_> {
     #[inline(always)]
     fn run<S: Simd>(self, simd: S) {
-        let kinds = stand_ins(*self.rules);
-        match self.rules.letters {
-            Letters::Cased => scan::<S, true>(simd, self, &kinds),
-            Letters::Plain | Letters::Marked => scan::<S, false>(simd, self, &kinds),
+        // Every arm is the same loop, compiled for rules that the compiler knows.
+        let Self { rules, text, batches } = self;
+        match *rules {
+            Rules::GPT2 => scan::<S, false>(simd, Rules::GPT2, text, batches),
+            Rules::CL100K => scan::<S, false>(simd, Rules::CL100K, text, batches),
+            Rules::LLAMA3 => scan::<S, false>(simd, Rules::LLAMA3, text, batches),
+            Rules::QWEN2 => scan::<S, false>(simd, Rules::QWEN2, text, batches),
+            Rules::O200K => scan::<S, true>(simd, Rules::O200K, text, batches),
+            rules if rules.letters == Letters::Cased => {
+                scan::<S, true>(simd, rules, text, batches);
+            }
+            rules => scan::<S, false>(simd, rules, text, batches),
         }
     }
 }
@@ -106,8 +114,9 @@ fn stand_ins(rules: Rules) -> [u8; 16] {
 }
 
 #[inline(always)]
-fn scan<S: Simd, const CASED: bool>(simd: S, scan: Scan<'_, '_>, kinds: &[u8; 16]) {
-    let Scan { rules, text, batches } = scan;
+fn scan<S: Simd, const CASED: bool>(simd: S, rules: Rules, text: &str, batches: &mut Batches<'_>) {
+    let kinds = &stand_ins(rules);
+    let rules = &rules;
     let bytes = text.as_bytes();
     // The block begins at `at`. The piece that is open there begins at `piece`: at the same place,
     // or the block begins inside of a word that is longer than the blocks before.
@@ -163,24 +172,37 @@ fn transcode<S: Simd>(
 ) -> (Block, usize, u64) {
     let mut out = *window;
     let leads = simd.leads(window.first_chunk().expect("a block is shorter than the window"));
-    let mut rest = leads;
     let mut len = 64;
+    // The last character may go on behind the block.
+    let last = 63 - leads.leading_zeros() as usize;
+    let mut rest = leads;
+    if last + utf8_len(window[last]) > 64 {
+        len = last;
+        rest &= !(1 << last);
+    }
     while rest != 0 {
-        let i = rest.trailing_zeros() as usize;
+        let i = (rest.trailing_zeros() & 63) as usize;
         rest &= rest - 1;
-        let (class, bytes) = wide_class_at(window, i);
-        let kind = kinds[class.index()];
-        if kind == ODD || i + bytes > 64 {
+        let word = u32::from_le_bytes([window[i], window[i + 1], window[i + 2], window[i + 3]]);
+        // Each length has its own loads and its own store.
+        let lead = word & 0xFF;
+        let kind = if lead < 0xE0 {
+            let kind = kinds[class_of_two(word).index()];
+            out[i..i + 2].copy_from_slice(&[kind; 2]);
+            kind
+        } else if lead < 0xF0 {
+            let kind = kinds[class_of_three(word).index()];
+            // The fourth byte stays what it is; it is written when its turn comes.
+            out[i..i + 4].copy_from_slice(&[kind, kind, kind, window[i + 3]]);
+            kind
+        } else {
+            let kind = kinds[class_of_four(word).index()];
+            out[i..i + 4].copy_from_slice(&[kind; 4]);
+            kind
+        };
+        if kind == ODD {
             len = i;
             break;
-        }
-        out[i] = kind;
-        out[i + 1] = kind;
-        if bytes > 2 {
-            out[i + 2] = kind;
-            if bytes > 3 {
-                out[i + 3] = kind;
-            }
         }
     }
     (*out.first_chunk().expect("a block is shorter than the window"), len, !high | leads)
