@@ -599,3 +599,29 @@ fn characters_at_the_ends_of_blocks_are_whole() {
     let path = folder.write("cut.txt", &bytes);
     run(["counts", "write", &path, "-o", &out]).code(3).says("byte 1048575 is not UTF-8");
 }
+
+#[test]
+fn unigram_sizes_are_taken_on_the_way_down_of_one_training() {
+    let folder = Folder::new();
+    let text = folder.write("corpus.txt", corpus());
+    let (out, steps) = (folder.at("u.model"), folder.at("rounds.jsonl"));
+    let sizes = "300,500,800";
+    let mut arguments = words("train unigram --json --vocab-size");
+    arguments.extend([
+        sizes.into(),
+        text.clone(),
+        "-o".into(),
+        out,
+        "--trace".into(),
+        steps.clone(),
+    ]);
+    let summary = run(&arguments).code(0).json();
+    let made: Vec<_> =
+        summary["models"].as_array().unwrap().iter().map(|m| m["vocab_size"].as_u64()).collect();
+    assert_eq!(made, [Some(300), Some(500), Some(800)]);
+    assert!(trace(&steps).len() >= 3);
+    let alone = folder.at("alone.model");
+    run(["train", "unigram", &text, "-o", &alone, "--vocab-size", "800"]).code(0);
+    let largest = std::fs::read(folder.at("u.800.model")).unwrap();
+    assert_eq!(largest, std::fs::read(alone).unwrap());
+}

@@ -357,3 +357,24 @@ fn frequent_parts_become_pieces() {
         assert!(model.vocab().get(piece.as_bytes()).is_some(), "{piece}");
     }
 }
+
+/// One training gives every size; the largest is that of its own training.
+#[test]
+fn sizes_on_the_way_down_are_models_of_their_size() {
+    let counts = prose();
+    let trainer = UnigramTrainer::new(200);
+    let models = trainer.train_sizes(&counts, &[90, 120, 150, 200], &mut Silent).unwrap();
+    let alone = trainer.train_reporting(&counts, &mut Silent).unwrap();
+    assert_eq!(models.len(), 4);
+    assert_eq!(models[3].0.scores(), alone.0.scores());
+    assert_eq!(models[3].1, alone.1);
+    for ((model, report), size) in models.iter().zip([90, 120, 150, 200]) {
+        check(model, size);
+        let own = UnigramTrainer::new(size).train_reporting(&counts, &mut Silent).unwrap().1;
+        // The same seeds serve all sizes; the loss against an own training is small.
+        let loss = own.log_likelihood - report.log_likelihood;
+        assert!(loss < 0.05, "{size}: {} against {}", report.log_likelihood, own.log_likelihood);
+    }
+    let error = trainer.train_sizes(&counts, &[3], &mut Silent).unwrap_err();
+    assert!(error.needed_vocab_size() > Some(3));
+}

@@ -401,10 +401,8 @@ impl Train {
         Ok(())
     }
 
-    fn open_trace(&self, size: Option<usize>) -> Result<Option<Trace>, Failure> {
-        let Some(path) = &self.trace else { return Ok(None) };
-        let path = size.map_or_else(|| path.clone(), |size| with_size(path, size));
-        Trace::create(&path).map(Some)
+    fn open_trace(&self) -> Result<Option<Trace>, Failure> {
+        self.trace.as_deref().map(Trace::create).transpose()
     }
 }
 

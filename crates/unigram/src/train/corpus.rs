@@ -28,6 +28,7 @@ pub(super) struct Corpus {
 struct Unit {
     start: u64,
     len: u32,
+    chars: u32,
     count: u64,
 }
 
@@ -79,10 +80,16 @@ impl Corpus {
         (&self.arena[start..start + unit.len as usize], unit.count)
     }
 
+    /// The length of a unit in characters, and its count.
+    #[inline]
+    pub(super) fn chars_of(&self, i: usize) -> (usize, u64) {
+        (self.units[i].chars as usize, self.units[i].count)
+    }
+
     /// Cuts the units into runs of about the same number of bytes, small enough to be shared out
     /// evenly. Returns where each run begins, and the end of the last one.
     pub(super) fn runs(&self) -> Vec<usize> {
-        let size = (self.arena.len() / 512).clamp(1 << 12, 1 << 18);
+        let size = (self.arena.len() / 512).clamp(1 << 12, 1 << 17);
         let mut runs = vec![0];
         let mut bytes = 0;
         for (i, unit) in self.units.iter().enumerate() {
@@ -122,7 +129,8 @@ impl Corpus {
     fn push(&mut self, text: &[u8], count: u64) {
         if !text.is_empty() {
             let start = self.arena.len() as u64;
-            self.units.push(Unit { start, len: text.len() as u32, count });
+            let (len, chars) = (text.len() as u32, utf8::chars(text).count() as u32);
+            self.units.push(Unit { start, len, chars, count });
             self.arena.extend_from_slice(text);
         }
     }

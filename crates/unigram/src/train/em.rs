@@ -7,7 +7,8 @@ use alloc::vec::Vec;
 use tokenizer_core::{Observe, utf8};
 
 use super::corpus::Corpus;
-use super::error::{Kind, TrainError};
+use super::error::TrainError;
+use super::lattice::{Edge, GONE, Lattices, Packing};
 use super::pieces::Pieces;
 use super::workers::Workers;
 use super::{Round, stop_if};
@@ -22,17 +23,13 @@ pub(super) struct Expected {
     pub(super) log_likelihood: f64,
 }
 
-/// Passes over the corpus with a fixed set of pieces.
+/// Passes over the corpus.
 pub(super) struct Em<'c> {
-    pub(super) trie: DoubleArray,
     corpus: &'c Corpus,
-    /// Where each run of units begins that a thread takes at once.
-    runs: Vec<usize>,
+    lattices: Lattices,
     pub(super) workers: &'c Workers,
-    /// The length in bytes of the longest piece.
+    /// The length in characters of the longest piece that there was.
     longest: usize,
-    /// The length in characters of the longest piece.
-    longest_chars: usize,
 }
 
 /// How many parts a pass is reported in.
@@ -44,13 +41,22 @@ impl<'c> Em<'c> {
         corpus: &'c Corpus,
         workers: &'c Workers,
     ) -> Result<Self, TrainError> {
-        let keys: Vec<(&[u8], u32)> =
-            (0..pieces.len()).map(|i| (pieces.bytes(i), i as u32)).collect();
-        let longest = keys.iter().map(|key| key.0.len()).max().unwrap_or(0);
-        let longest_chars = keys.iter().map(|key| utf8::chars(key.0).count()).max().unwrap_or(0);
-        let trie = DoubleArray::build(&keys)
-            .map_err(|_| TrainError::new(Kind::TooManyPieces { pieces: keys.len() }))?;
-        Ok(Self { trie, corpus, runs: corpus.runs(), workers, longest, longest_chars })
+        let longest = (0..pieces.len()).map(|i| utf8::chars(pieces.bytes(i)).count()).max();
+        let longest = longest.unwrap_or(1);
+        let lattices = Lattices::new(&pieces.trie()?, longest, corpus, workers);
+        Ok(Self { corpus, lattices, workers, longest })
+    }
+
+    /// Drops pieces from all lattices: `is_kept` says which stay, under the next numbers.
+    pub(super) fn retain(&mut self, is_kept: &[bool]) {
+        let mut next = 0;
+        let renumber = |&is_kept: &bool| {
+            let number = if is_kept { next } else { GONE };
+            next += u32::from(is_kept);
+            number
+        };
+        let renumbered: Vec<u32> = is_kept.iter().map(renumber).collect();
+        self.lattices.retain(&renumbered, self.workers);
     }
 
     /// The E-step.
@@ -63,16 +69,17 @@ impl<'c> Em<'c> {
         let least = probs.iter().copied().filter(|&p| p > 0.0).fold(1.0, f64::min);
         // Within the longest piece the probabilities of paths may differ by so many bits; beyond
         // what a double holds, sum logarithms instead.
-        let is_narrow = -ln(least) * core::f64::consts::LOG2_E * self.longest_chars as f64 <= 900.0;
+        let is_narrow = -ln(least) * core::f64::consts::LOG2_E * self.longest as f64 <= 900.0;
         // The sum of all expected counts is at most the number of characters.
         let scale = Scale::for_sum(self.corpus.chars);
         let mut states: Vec<Sums> =
             (0..self.workers.threads()).map(|_| Sums::new(pieces.len())).collect();
-        self.pass("expectation", &mut states, observe, |sums, unit, count| {
+        let reader = Reader { packing: self.lattices.packing, longest: self.longest };
+        self.pass("expectation", &mut states, observe, |sums, edges, chars, count| {
             if is_narrow {
-                sums.add_scaled(self, probs, unit, count, scale);
+                sums.add_scaled(reader, probs, edges, chars, count, scale)
             } else {
-                sums.add_logarithmic(self, pieces.scores(), unit, count, scale);
+                sums.add_logarithmic(reader, pieces.scores(), edges, chars, count, scale)
             }
         })?;
         let mut states = states.into_iter();
@@ -98,14 +105,11 @@ impl<'c> Em<'c> {
     ) -> Result<Vec<u64>, TrainError> {
         let scores = pieces.scores();
         let mut states: Vec<BestCounts> = (0..self.workers.threads())
-            .map(|_| BestCounts { counts: vec![0; pieces.len()], path: BestPath::default() })
+            .map(|_| BestCounts { counts: vec![0; pieces.len()], best: Vec::new() })
             .collect();
-        self.pass("segmentation", &mut states, observe, |state, unit, count| {
-            state.path.find(&self.trie, scores, unit, None);
-            for &id in &state.path.pieces {
-                let sum = &mut state.counts[id as usize];
-                *sum = sum.saturating_add(count);
-            }
+        let packing = self.lattices.packing;
+        self.pass("segmentation", &mut states, observe, |state, edges, chars, count| {
+            state.add(packing, scores, edges, chars, count)
         })?;
         let mut states = states.into_iter();
         let mut counts = states.next().expect("there is at least one thread").counts;
@@ -117,21 +121,27 @@ impl<'c> Em<'c> {
         Ok(counts)
     }
 
+    /// Calls `work` with the lattice of every unit, as a slice of edges that begins with those of
+    /// the unit, with its length in characters and its count; `work` says how many edges it had.
     fn pass<S: Send>(
         &self,
         phase: &'static str,
         states: &mut [S],
         observe: &mut dyn Observe<Round>,
-        work: impl Fn(&mut S, &[u8], u64) + Sync,
+        work: impl Fn(&mut S, &[Edge], usize, u64) -> usize + Sync,
     ) -> Result<(), TrainError> {
-        let runs = self.runs.len() - 1;
+        let Lattices { runs, edges, .. } = &self.lattices;
+        let count = runs.len() - 1;
         for report in 0..REPORTS {
             stop_if(observe.progress(phase, report as u64, REPORTS as u64))?;
-            let range = runs * report / REPORTS..runs * (report + 1) / REPORTS;
+            let range = count * report / REPORTS..count * (report + 1) / REPORTS;
             self.workers.run(states, range, 1, |state, range| {
-                for i in self.runs[range.start]..self.runs[range.end] {
-                    let (unit, count) = self.corpus.unit(i);
-                    work(state, unit, count);
+                for run in range {
+                    let mut edges = &edges[run][..];
+                    for i in runs[run]..runs[run + 1] {
+                        let (chars, count) = self.corpus.chars_of(i);
+                        edges = &edges[work(state, edges, chars, count)..];
+                    }
                 }
             });
         }
@@ -172,20 +182,18 @@ impl Scale {
 struct Sums {
     counts: Vec<u64>,
     log_likelihood: i128,
-    /// By byte offset: the summed probability of all ways to it (`forward`) and from it.
+    /// By character: the summed probability of all ways to it (`forward`) and from it.
     forward: Vec<f64>,
     backward: Vec<f64>,
-    edges: Vec<Edge>,
-    /// Where each character begins, and its first edge.
-    starts: Vec<(u32, u32)>,
     /// Where `forward` was scaled up.
     scaled_at: Vec<u32>,
 }
 
+/// How edges are read.
 #[derive(Clone, Copy)]
-struct Edge {
-    end: u32,
-    piece: u32,
+struct Reader {
+    packing: Packing,
+    longest: usize,
 }
 
 /// Sums below this are scaled up, by its inverse.
@@ -199,46 +207,48 @@ impl Sums {
             log_likelihood: 0,
             forward: Vec::new(),
             backward: Vec::new(),
-            edges: Vec::new(),
-            starts: Vec::new(),
             scaled_at: Vec::new(),
         }
     }
 
     /// Forward-backward on probabilities. Where sums get small, all that lies ahead within reach of
     /// a piece is scaled up; how often is remembered.
-    fn add_scaled(&mut self, em: &Em<'_>, probs: &[f64], unit: &[u8], count: u64, scale: Scale) {
-        let n = unit.len();
-        self.edges.clear();
-        self.starts.clear();
+    fn add_scaled(
+        &mut self,
+        reader: Reader,
+        probs: &[f64],
+        edges: &[Edge],
+        n: usize,
+        count: u64,
+        scale: Scale,
+    ) -> usize {
+        let Reader { packing, longest } = reader;
         self.scaled_at.clear();
         self.forward.clear();
         self.forward.resize(n + 1, 0.0);
         self.forward[0] = 1.0;
-        let mut start = 0;
-        while start < n {
-            if self.forward[start] < SMALL {
-                scale_up(&mut self.forward[start..=(start + em.longest).min(n)]);
-                self.scaled_at.push(start as u32);
-            }
-            self.starts.push((start as u32, self.edges.len() as u32));
-            let here = self.forward[start];
-            let ahead = &mut self.forward[start..];
-            let edges = &mut self.edges;
-            em.trie.prefixes(&unit[start..], |len, piece| {
-                let prob = probs[piece as usize];
-                if prob > 0.0 {
-                    ahead[len] += here * prob;
-                    edges.push(Edge { end: (start + len) as u32, piece });
+        let (mut start, mut here, mut used) = (0, 1.0, 0);
+        for &edge in edges {
+            used += 1;
+            self.forward[start + packing.len(edge)] += here * probs[packing.piece(edge)];
+            if edge.is_last() {
+                start += 1;
+                here = self.forward[start];
+                if start == n {
+                    break;
                 }
-            });
-            start += utf8::char_len(&unit[start..]);
+                if here < SMALL {
+                    scale_up(&mut self.forward[start..=(start + longest).min(n)]);
+                    self.scaled_at.push(start as u32);
+                    here = self.forward[start];
+                }
+            }
         }
         let total = self.forward[n];
         if total <= 0.0 {
             // Every character of the corpus has a piece: there is always a way.
             debug_assert!(false, "a unit has no segmentation");
-            return;
+            return used;
         }
         let weight = count as f64;
         let scalings = self.scaled_at.len() as i64;
@@ -251,9 +261,10 @@ impl Sums {
         let per_total = weight / total;
         // How often the product of forward and backward sums is scaled up more than the total.
         let mut excess = 0i64;
-        let mut end_edge = self.edges.len();
-        for &(start, first_edge) in self.starts.iter().rev() {
-            let start = start as usize;
+        let mut end_edge = used;
+        for start in (0..n).rev() {
+            let first_edge =
+                edges[..end_edge - 1].iter().rposition(|edge| edge.is_last()).map_or(0, |i| i + 1);
             // The sums ahead of a scaling do not have it, those behind it do.
             let forward = self.forward[start];
             let factor = match excess {
@@ -263,64 +274,71 @@ impl Sums {
                     .min(f64::MAX),
             };
             let mut sum = 0.0;
-            for edge in &self.edges[first_edge as usize..end_edge] {
-                let behind = probs[edge.piece as usize] * self.backward[edge.end as usize];
+            for &edge in &edges[first_edge..end_edge] {
+                let piece = packing.piece(edge);
+                let behind = probs[piece] * self.backward[start + packing.len(edge)];
                 sum += behind;
                 // No piece is expected more often than its unit occurs.
                 let expected = (factor * behind).min(weight);
-                self.counts[edge.piece as usize] += scale.fixed(expected);
+                self.counts[piece] += scale.fixed(expected);
             }
-            end_edge = first_edge as usize;
+            end_edge = first_edge;
             self.backward[start] = sum;
             if self.scaled_at.last() == Some(&(start as u32)) {
                 self.scaled_at.pop();
                 excess -= 1;
             }
             if sum < SMALL {
-                scale_up(&mut self.backward[start..=(start + em.longest).min(n)]);
+                scale_up(&mut self.backward[start..=(start + longest).min(n)]);
                 excess += 1;
             }
         }
+        used
     }
 
     /// Forward-backward on logarithms: slower, for any range of numbers.
     fn add_logarithmic(
         &mut self,
-        em: &Em<'_>,
+        reader: Reader,
         scores: &[f64],
-        unit: &[u8],
+        edges: &[Edge],
+        n: usize,
         count: u64,
         scale: Scale,
-    ) {
-        let n = unit.len();
+    ) -> usize {
+        let packing = reader.packing;
         let mut forward = vec![LogSum::EMPTY; n + 1];
         forward[0].add(0.0);
-        let mut start = 0;
-        let mut starts = Vec::new();
+        let (mut start, mut used) = (0, 0);
+        let mut starts = vec![0];
         while start < n {
-            starts.push(start);
             let here = forward[start].value();
-            em.trie.prefixes(&unit[start..], |len, piece| {
-                forward[start + len].add(here + scores[piece as usize]);
-            });
-            start += utf8::char_len(&unit[start..]);
+            let edge = edges[used];
+            used += 1;
+            forward[start + packing.len(edge)].add(here + scores[packing.piece(edge)]);
+            if edge.is_last() {
+                start += 1;
+                starts.push(used);
+            }
         }
         let total = forward[n].value();
         let weight = count as f64;
         self.log_likelihood += (weight * total * LIKELIHOOD_SCALE) as i128;
         let mut backward = vec![f64::NEG_INFINITY; n + 1];
         backward[n] = 0.0;
-        for start in starts.into_iter().rev() {
+        for start in (0..n).rev() {
             let here = forward[start].value() - total;
             let mut sum = LogSum::EMPTY;
-            em.trie.prefixes(&unit[start..], |len, piece| {
-                let behind = scores[piece as usize] + backward[start + len];
+            for &edge in &edges[starts[start]..starts[start + 1]] {
+                let piece = packing.piece(edge);
+                let behind = scores[piece] + backward[start + packing.len(edge)];
                 sum.add(behind);
                 let expected = (weight * exp(here + behind)).min(weight);
-                self.counts[piece as usize] += scale.fixed(expected);
-            });
+                self.counts[piece] += scale.fixed(expected);
+            }
             backward[start] = sum.value();
         }
+        used
     }
 }
 
@@ -331,9 +349,52 @@ fn scale_up(sums: &mut [f64]) {
     }
 }
 
+/// A thread's counts of the best segmentations.
 struct BestCounts {
     counts: Vec<u64>,
-    path: BestPath,
+    /// By character: the best score of a way to it, and the last edge on it.
+    best: Vec<(f64, Edge)>,
+}
+
+impl BestCounts {
+    /// Ties go to the piece that begins earlier.
+    fn add(
+        &mut self,
+        packing: Packing,
+        scores: &[f64],
+        edges: &[Edge],
+        n: usize,
+        count: u64,
+    ) -> usize {
+        let Some(&none) = edges.first() else { return 0 };
+        self.best.clear();
+        self.best.resize(n + 1, (f64::NEG_INFINITY, none));
+        self.best[0].0 = 0.0;
+        let (mut start, mut here, mut used) = (0, 0.0, 0);
+        for &edge in edges {
+            used += 1;
+            let score = here + scores[packing.piece(edge)];
+            let end = &mut self.best[start + packing.len(edge)];
+            if score > end.0 {
+                *end = (score, edge);
+            }
+            if edge.is_last() {
+                start += 1;
+                here = self.best[start].0;
+                if start == n {
+                    break;
+                }
+            }
+        }
+        let mut end = n;
+        while end > 0 && self.best[end].0 > f64::NEG_INFINITY {
+            let edge = self.best[end].1;
+            let sum = &mut self.counts[packing.piece(edge)];
+            *sum = sum.saturating_add(count);
+            end -= packing.len(edge);
+        }
+        used
+    }
 }
 
 /// The best segmentation of short texts. Reused.
@@ -438,16 +499,15 @@ mod tests {
         let workers = Workers::new(1);
         let em = Em::new(pieces, corpus, &workers).unwrap();
         let scale = Scale::for_sum(corpus.chars);
+        let reader = Reader { packing: em.lattices.packing, longest: em.longest };
         [true, false].map(|scaled| {
-            let mut sums = Sums::new(pieces.len());
-            for i in 0..corpus.len() {
-                let (unit, count) = corpus.unit(i);
-                if scaled {
-                    sums.add_scaled(&em, pieces.probs(), unit, count, scale);
-                } else {
-                    sums.add_logarithmic(&em, pieces.scores(), unit, count, scale);
-                }
-            }
+            let mut states = [Sums::new(pieces.len())];
+            em.pass("", &mut states, &mut Silent, |sums, edges, chars, count| match scaled {
+                true => sums.add_scaled(reader, pieces.probs(), edges, chars, count, scale),
+                false => sums.add_logarithmic(reader, pieces.scores(), edges, chars, count, scale),
+            })
+            .unwrap();
+            let [sums] = states;
             let chars = (corpus.chars as f64).max(1.0);
             (
                 sums.counts.iter().map(|&sum| scale.back(sum)).collect(),

@@ -3,6 +3,7 @@
 mod corpus;
 mod em;
 mod error;
+mod lattice;
 mod pieces;
 mod prune;
 mod seeds;
@@ -192,78 +193,128 @@ impl UnigramTrainer {
         counts: &PieceCounts,
         observe: &mut dyn Observe<Round>,
     ) -> Result<(Unigram, Report), TrainError> {
-        self.check()?;
+        let mut models = self.train_sizes(counts, &[], observe)?;
+        Ok(models.pop().expect("a model for the size of the trainer"))
+    }
+
+    /// Trains once for [`vocab_size`](Self::vocab_size) and takes a model on the way down at each of
+    /// the `smaller` sizes. Gives a model for every size, in ascending order.
+    ///
+    /// The largest model is that of [`train_reporting`](Self::train_reporting). The others come from
+    /// its seeds and its rounds, so they differ a little from what their own training gives, which
+    /// would begin with fewer seeds; each is pruned to its size and fitted as always.
+    ///
+    /// # Errors
+    ///
+    /// As [`train_reporting`](Self::train_reporting), for the smallest size too.
+    pub fn train_sizes(
+        &self,
+        counts: &PieceCounts,
+        smaller: &[usize],
+        observe: &mut dyn Observe<Round>,
+    ) -> Result<Vec<(Unigram, Report)>, TrainError> {
+        let mut sizes = Vec::from(smaller);
+        sizes.retain(|&size| size < self.vocab_size);
+        sizes.push(self.vocab_size);
+        sizes.sort_unstable_by(|a, b| b.cmp(a));
+        sizes.dedup();
+        let trainers: Vec<Self> =
+            sizes.iter().map(|&vocab_size| Self { vocab_size, ..self.clone() }).collect();
+        trainers.iter().try_for_each(Self::check)?;
         let mut report = Report::default();
         let corpus = Corpus::new(self, counts, observe, &mut report)?;
         let fixed = self.special_tokens.len() + if self.options.byte_fallback { 256 } else { 0 };
         let needed = fixed + corpus.alphabet.len();
-        if self.vocab_size < needed {
+        if let Some(&size) = sizes.last()
+            && size < needed
+        {
             return Err(TrainError::new(Kind::TooSmall {
-                size: self.vocab_size,
+                size,
                 special: self.special_tokens.len(),
                 bytes: fixed - self.special_tokens.len(),
                 alphabet: corpus.alphabet.len(),
             }));
         }
-        let target = self.vocab_size - fixed;
         let workers = Workers::new(self.threads);
-        let mut pieces = seeds::seeds(self, &corpus, target, observe)?;
+        let pieces = seeds::seeds(self, &corpus, self.vocab_size - fixed, &workers, observe)?;
         report.seeds = pieces.len();
-        self.fit(&mut pieces, &corpus, target, &workers, observe, &mut report)?;
-        if pieces.len() < target && self.limit == VocabLimit::Hard {
-            let possible = fixed + pieces.len();
-            return Err(TrainError::new(Kind::TooLarge { size: self.vocab_size, possible }));
+        let targets: Vec<usize> = sizes.iter().map(|size| size - fixed).collect();
+        let fitted = self.fit(pieces, &corpus, &targets, &workers, observe, report)?;
+        let mut models = Vec::with_capacity(fitted.len());
+        for ((pieces, report), trainer) in fitted.into_iter().zip(&trainers) {
+            if pieces.len() < trainer.vocab_size - fixed && self.limit == VocabLimit::Hard {
+                let possible = fixed + pieces.len();
+                let size = trainer.vocab_size;
+                return Err(TrainError::new(Kind::TooLarge { size, possible }));
+            }
+            models.push((trainer.build(&pieces)?, report));
         }
-        Ok((self.build(&pieces)?, report))
+        models.reverse();
+        Ok(models)
     }
 
-    /// EM and pruning until `target` pieces are left.
+    /// EM and pruning until as many pieces are left as each of the `targets` says, which descend.
     fn fit(
         &self,
-        pieces: &mut Pieces,
+        mut pieces: Pieces,
         corpus: &Corpus,
-        target: usize,
+        targets: &[usize],
         workers: &Workers,
         observe: &mut dyn Observe<Round>,
-        report: &mut Report,
-    ) -> Result<(), TrainError> {
-        let nearly = target + target / 10;
-        loop {
+        mut report: Report,
+    ) -> Result<Vec<(Pieces, Report)>, TrainError> {
+        let mut fitted = Vec::with_capacity(targets.len());
+        let mut em = Em::new(&pieces, corpus, workers)?;
+        while let Some(&target) = targets.get(fitted.len()) {
             let pieces_before = pieces.len();
-            let mut em = Em::new(pieces, corpus, workers)?;
             let mut log_likelihood = 0.0;
             for _ in 0..self.sub_iterations {
-                let expected = em.expect(pieces, observe)?;
+                let expected = em.expect(&pieces, observe)?;
                 log_likelihood = expected.log_likelihood;
                 pieces.maximize(&expected, if report.rounds.is_empty() { 0 } else { target });
             }
-            let used = em.best_counts(pieces, observe)?;
+            let used = em.best_counts(&pieces, observe)?;
             let tokens = used.iter().fold(0u64, |sum, &count| sum.saturating_add(count));
-            let shrunk = (pieces.alive() as f64 * self.shrinking_factor) as usize;
-            let size = shrunk.max(nearly);
-            let is_last = pieces.alive() <= nearly || size <= nearly;
-            prune::prune(&em, pieces, &used, if is_last { target } else { size }, target);
-            let round = Round {
+            let mut round = Round {
                 round: report.rounds.len() + 1,
                 pieces_before,
-                pieces_after: pieces.len(),
+                pieces_after: 0,
                 log_likelihood,
                 tokens,
             };
+            let alive = pieces.alive();
+            let shrunk = (alive as f64 * self.shrinking_factor) as usize;
+            let nearly = |target: usize| target + target / 10;
+            let worth = prune::worths(&pieces.trie()?, workers, &pieces, &used);
+            while let Some(&target) = targets.get(fitted.len())
+                && (alive <= nearly(target) || shrunk <= nearly(target))
+            {
+                // The others go on with all pieces: here those that are too many only die.
+                let mut chosen = pieces.clone();
+                chosen.kill(&prune::choose(&worth, target, target));
+                round.pieces_after = chosen.alive();
+                let mut report = report.clone();
+                let flow = observe.step(&round);
+                report.rounds.push(round.clone());
+                stop_if(flow)?;
+                for _ in 0..self.sub_iterations {
+                    let expected = em.expect(&chosen, observe)?;
+                    report.log_likelihood = expected.log_likelihood;
+                    chosen.maximize(&expected, usize::MAX);
+                }
+                chosen.bury();
+                fitted.push((chosen, report));
+            }
+            let Some(&target) = targets.get(fitted.len()) else { break };
+            let is_kept = prune::choose(&worth, shrunk.max(nearly(target)), target);
+            pieces.retain(&is_kept);
+            em.retain(&is_kept);
+            round.pieces_after = pieces.len();
             let flow = observe.step(&round);
             report.rounds.push(round);
             stop_if(flow)?;
-            if is_last {
-                break;
-            }
         }
-        let mut em = Em::new(pieces, corpus, workers)?;
-        for _ in 0..self.sub_iterations {
-            let expected = em.expect(pieces, observe)?;
-            report.log_likelihood = expected.log_likelihood;
-            pieces.maximize(&expected, usize::MAX);
-        }
-        Ok(())
+        Ok(fitted)
     }
 
     fn build(&self, pieces: &Pieces) -> Result<Unigram, TrainError> {

@@ -3,13 +3,16 @@
 use alloc::vec::Vec;
 
 use super::Expected;
+use super::error::{Kind, TrainError};
 use crate::math::{digamma, exp, ln};
+use crate::trie::DoubleArray;
 
 /// Pieces expected less often than this are dropped, as in SentencePiece.
 const MIN_EXPECTED: f64 = 0.5;
 
 /// The current pieces in order of their bytes. A piece that EM dropped stays, dead, until the
 /// next pruning, so that the trie stays good.
+#[derive(Clone)]
 pub(super) struct Pieces {
     arena: Vec<u8>,
     /// Where each piece ends in the arena.
@@ -75,6 +78,13 @@ impl Pieces {
         &self.arena[start..self.ends[i]]
     }
 
+    /// The trie of all pieces.
+    pub(super) fn trie(&self) -> Result<DoubleArray, TrainError> {
+        let keys: Vec<(&[u8], u32)> = (0..self.len()).map(|i| (self.bytes(i), i as u32)).collect();
+        DoubleArray::build(&keys)
+            .map_err(|_| TrainError::new(Kind::TooManyPieces { pieces: keys.len() }))
+    }
+
     pub(super) fn is_required(&self, i: usize) -> bool {
         self.is_required[i]
     }
@@ -122,6 +132,20 @@ impl Pieces {
         let score =
             |count: f64| if count > 0.0 { digamma(count) - total } else { f64::NEG_INFINITY };
         self.set_scores(counts.into_iter().map(score).collect());
+    }
+
+    /// Makes the pieces dead for which `is_kept` does not hold.
+    pub(super) fn kill(&mut self, is_kept: &[bool]) {
+        for i in (0..self.len()).filter(|&i| !is_kept[i]) {
+            self.scores[i] = f64::NEG_INFINITY;
+            self.probs[i] = 0.0;
+        }
+    }
+
+    /// Takes the dead pieces away.
+    pub(super) fn bury(&mut self) {
+        let is_alive: Vec<bool> = (0..self.len()).map(|i| self.is_alive(i)).collect();
+        self.retain(&is_alive);
     }
 
     /// Keeps the pieces for which `is_kept` holds.

@@ -4,21 +4,17 @@ use alloc::vec;
 use alloc::vec::Vec;
 use core::cmp::Ordering;
 
-use super::em::{BestPath, Em};
+use super::em::BestPath;
 use super::pieces::Pieces;
+use super::workers::Workers;
 use crate::math::ln;
+use crate::trie::DoubleArray;
 
-/// Keeps the `size` best pieces, and at least `least` of them if there are so many alive.
-///
-/// A piece is as good as the likelihood would lose without it, if every use of it in the best
-/// segmentation became its own best segmentation into other pieces (`used` is how often that is).
-/// A piece that is not used, or that its own parts beat, is not worth keeping; the required
-/// characters are kept in any case.
-pub(super) fn prune(em: &Em<'_>, pieces: &mut Pieces, used: &[u64], size: usize, least: usize) {
-    let worth = worths(em, pieces, used);
+/// Which pieces to keep: the `size` best, and at least `least` of them if there are so many alive.
+pub(super) fn choose(worth: &[Worth], size: usize, least: usize) -> Vec<bool> {
     let mut is_kept: Vec<bool> = worth.iter().map(|worth| *worth == Worth::Required).collect();
     let mut order: Vec<usize> =
-        (0..pieces.len()).filter(|&i| worth[i] > Worth::Useless(f64::NEG_INFINITY)).collect();
+        (0..worth.len()).filter(|&i| worth[i] > Worth::Useless(f64::NEG_INFINITY)).collect();
     order.retain(|&i| !is_kept[i]);
     // Stable: equally good pieces stay in order of their bytes.
     order.sort_by(|&a, &b| worth[b].total_cmp(&worth[a]));
@@ -30,11 +26,12 @@ pub(super) fn prune(em: &Em<'_>, pieces: &mut Pieces, used: &[u64], size: usize,
             kept += 1;
         }
     }
-    pieces.retain(&is_kept);
+    is_kept
 }
 
+/// What a piece is worth.
 #[derive(Clone, Copy, Debug, PartialEq, PartialOrd)]
-enum Worth {
+pub(super) enum Worth {
     /// Never used; the score says what it would be worth if it were.
     Useless(f64),
     /// What the log-likelihood of the text would lose.
@@ -49,7 +46,16 @@ impl Worth {
     }
 }
 
-fn worths(em: &Em<'_>, pieces: &Pieces, used: &[u64]) -> Vec<Worth> {
+/// A piece is worth what the likelihood would lose without it, if every use of it in the best
+/// segmentation became its own best segmentation into other pieces (`used` is how often that is).
+/// A piece that is not used, or that its own parts beat, is not worth keeping; the required
+/// characters are kept in any case.
+pub(super) fn worths(
+    trie: &DoubleArray,
+    workers: &Workers,
+    pieces: &Pieces,
+    used: &[u64],
+) -> Vec<Worth> {
     let total: f64 = used.iter().map(|&count| count as f64).sum();
     let log_total = ln(total.max(1.0));
     let worth = |path: &mut BestPath, i: usize| {
@@ -60,7 +66,7 @@ fn worths(em: &Em<'_>, pieces: &Pieces, used: &[u64]) -> Vec<Worth> {
         if used[i] == 0 || !pieces.is_alive(i) {
             return Worth::Useless(score);
         }
-        path.find(&em.trie, pieces.scores(), pieces.bytes(i), Some(i as u32));
+        path.find(trie, pieces.scores(), pieces.bytes(i), Some(i as u32));
         if path.score > score {
             return Worth::Useless(score);
         }
@@ -76,8 +82,8 @@ fn worths(em: &Em<'_>, pieces: &Pieces, used: &[u64]) -> Vec<Worth> {
     };
     let mut worths = vec![Worth::Required; pieces.len()];
     let mut states: Vec<(BestPath, Vec<(usize, Worth)>)> =
-        (0..em.workers.threads()).map(|_| Default::default()).collect();
-    em.workers.run(&mut states, 0..pieces.len(), 4096, |(path, found), range| {
+        (0..workers.threads()).map(|_| Default::default()).collect();
+    workers.run(&mut states, 0..pieces.len(), 4096, |(path, found), range| {
         found.extend(range.map(|i| (i, worth(path, i))));
     });
     for (i, worth) in states.into_iter().flat_map(|state| state.1) {

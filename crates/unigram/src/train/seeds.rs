@@ -9,7 +9,9 @@ use tokenizer_core::{Observe, utf8};
 
 use super::corpus::Corpus;
 use super::error::{Kind, TrainError};
+use super::lattice::most_pieces;
 use super::pieces::Pieces;
+use super::workers::Workers;
 use super::{Round, UnigramTrainer, stop_if};
 
 /// All characters of the alphabet, and the substrings of two characters or more that score best
@@ -22,11 +24,14 @@ pub(super) fn seeds(
     trainer: &UnigramTrainer,
     corpus: &Corpus,
     target: usize,
+    workers: &Workers,
     observe: &mut dyn Observe<Round>,
 ) -> Result<Pieces, TrainError> {
     stop_if(observe.progress("seeds", 0, 3))?;
     let wanted = if target > corpus.alphabet.len() && trainer.max_piece_len > 1 {
-        trainer.seed_size.unwrap_or_else(|| trainer.vocab_size.saturating_mul(8).max(100_000))
+        let wanted = trainer.seed_size;
+        let wanted = wanted.unwrap_or_else(|| trainer.vocab_size.saturating_mul(8).max(100_000));
+        wanted.min(most_pieces(trainer.max_piece_len).saturating_sub(corpus.alphabet.len()))
     } else {
         0 // There is no room for more than the characters.
     };
@@ -35,9 +40,9 @@ pub(super) fn seeds(
     if wanted > 0 {
         let text = Text::new(corpus)?;
         stop_if(observe.progress("seeds", 1, 3))?;
-        let suffixes = Suffixes::sort(&text, trainer.max_piece_len);
+        let found = candidates(&text, corpus, trainer.max_piece_len, wanted, workers);
         stop_if(observe.progress("seeds", 2, 3))?;
-        seeds.extend(candidates(&text, corpus, &suffixes, wanted).into_iter().map(|seed| {
+        seeds.extend(found.into_iter().map(|seed| {
             let piece = seed.symbols(&text).iter().map(|&symbol| text.char(symbol)).collect();
             (piece, seed.score)
         }));
@@ -96,14 +101,18 @@ impl Text {
     }
 }
 
-/// All suffixes of all units, sorted by their first characters; suffixes that agree in all of
-/// them are in order of position.
+/// All suffixes that begin with the same character, sorted by their first characters; suffixes that
+/// agree in all of them are in order of position.
+///
+/// One character after the other: threads share them out, and only a part of the text is being
+/// sorted at any time.
+#[derive(Default)]
 struct Suffixes {
-    /// Where they begin, as symbol positions.
-    positions: Vec<u32>,
+    /// Where they begin, as symbol positions, with the last key.
+    keyed: Vec<Keyed>,
     /// With how many characters each agrees with the one before it, up to the depth.
     common: Vec<u16>,
-    depth: usize,
+    ranges: Vec<(usize, usize, usize)>,
 }
 
 /// A suffix and the next few of its symbols, packed.
@@ -113,7 +122,7 @@ impl Suffixes {
     /// Sorts by a few symbols at a time: what fits 64 bits. Only suffixes that agree so far are
     /// looked at again, so nothing is ever compared twice, and `depth` bounds the work on text
     /// that repeats itself: `O(n depth / symbols a key)` and the sorting of integers.
-    fn sort(text: &Text, depth: usize) -> Self {
+    fn sort(&mut self, text: &Text, positions: &[u32], depth: usize) {
         let per_key = (64 / text.bits) as usize;
         let key = |position: u32, done: usize| -> u64 {
             let mut key = 0u64;
@@ -129,13 +138,13 @@ impl Suffixes {
             }
             key
         };
-        let mut keyed: Vec<Keyed> = (0..text.symbols.len() as u32)
-            .filter(|&position| text.symbols[position as usize] != 0)
-            .map(|position| (key(position, 0), position))
-            .collect();
-        let mut common = vec![0u16; keyed.len()];
+        let Self { keyed, common, ranges } = self;
+        keyed.clear();
+        keyed.extend(positions.iter().map(|&position| (key(position, 0), position)));
+        common.clear();
+        common.resize(keyed.len(), 0);
         // Ranges of suffixes that agree in the first `done` symbols and have not ended there.
-        let mut ranges = vec![(0, keyed.len(), 0)];
+        ranges.push((0, keyed.len(), 0));
         while let Some((low, high, done)) = ranges.pop() {
             let range = &mut keyed[low..high];
             if done > 0 {
@@ -165,7 +174,6 @@ impl Suffixes {
                 }
             }
         }
-        Self { positions: keyed.into_iter().map(|entry| entry.1).collect(), common, depth }
     }
 }
 
@@ -201,13 +209,59 @@ impl Seed {
     }
 }
 
-/// The `wanted` best nodes of the suffix tree, by a walk over the sorted suffixes with a stack
-/// (Abouelhoda, Kurtz & Ohlebusch 2004).
-fn candidates(text: &Text, corpus: &Corpus, suffixes: &Suffixes, wanted: usize) -> Vec<Seed> {
-    let mut best = Best { text, seeds: Vec::new(), wanted, bar: 0 };
+/// The `wanted` best nodes of the suffix tree.
+fn candidates(
+    text: &Text,
+    corpus: &Corpus,
+    depth: usize,
+    wanted: usize,
+    workers: &Workers,
+) -> Vec<Seed> {
+    // All positions by their symbol.
+    let mut ends = vec![0u32; text.chars.len() + 1];
+    for &symbol in &text.symbols {
+        ends[symbol as usize] += 1;
+    }
+    let mut sum = 0;
+    for end in &mut ends[1..] {
+        sum += *end;
+        *end = sum - *end; // For now, where they begin.
+    }
+    let mut positions = vec![0u32; sum as usize];
+    for (position, &symbol) in text.symbols.iter().enumerate().filter(|(_, symbol)| **symbol > 0) {
+        let next = &mut ends[symbol as usize];
+        positions[*next as usize] = position as u32;
+        *next += 1;
+    }
+    let mut groups: Vec<&[u32]> = Vec::with_capacity(text.chars.len());
+    let mut start = 0;
+    for &end in &ends[1..] {
+        groups.push(&positions[start..end as usize]);
+        start = end as usize;
+    }
+    // The longest first, so that threads end at about the same time.
+    groups.sort_by_key(|group| core::cmp::Reverse(group.len()));
+    let mut states: Vec<(Best<'_>, Suffixes)> =
+        (0..workers.threads()).map(|_| (Best::new(text, wanted), Suffixes::default())).collect();
+    workers.run(&mut states, 0..groups.len(), 1, |(best, suffixes), range| {
+        for group in &groups[range] {
+            suffixes.sort(text, group, depth);
+            walk(text, corpus, suffixes, depth, best);
+        }
+    });
+    let mut all = Best::new(text, wanted);
+    for (best, _) in states {
+        all.seeds.extend(best.seeds);
+    }
+    all.finish()
+}
+
+/// Finds the nodes of a suffix tree by a walk over the sorted suffixes with a stack (Abouelhoda,
+/// Kurtz & Ohlebusch 2004).
+fn walk(text: &Text, corpus: &Corpus, suffixes: &Suffixes, max_depth: usize, best: &mut Best<'_>) {
     let mut stack: Vec<Node> = Vec::new();
-    for (i, &position) in suffixes.positions.iter().enumerate() {
-        let common = usize::from(suffixes.common[i]);
+    for (&(_, position), &common) in suffixes.keyed.iter().zip(&suffixes.common) {
+        let common = usize::from(common);
         let mut closed: Option<Node> = None;
         while let Some(mut node) = stack.pop_if(|node| node.depth > common) {
             node.absorb(closed);
@@ -226,7 +280,7 @@ fn candidates(text: &Text, corpus: &Corpus, suffixes: &Suffixes, wanted: usize) 
         }
         // The suffix itself is a node: its whole text, or as much of it as may be a piece.
         let (_, count) = corpus.unit(text.units[position as usize] as usize);
-        let rest = text.symbols[position as usize..].iter().take(suffixes.depth);
+        let rest = text.symbols[position as usize..].iter().take(max_depth);
         let depth = rest.take_while(|&&symbol| symbol != 0).count();
         let leaf = Node { depth, count, position };
         match stack.last_mut() {
@@ -240,7 +294,6 @@ fn candidates(text: &Text, corpus: &Corpus, suffixes: &Suffixes, wanted: usize) 
         best.take(&node);
         closed = Some(node);
     }
-    best.finish()
 }
 
 /// A node of the suffix tree: a string that suffixes begin with.
@@ -269,7 +322,11 @@ struct Best<'t> {
     bar: u64,
 }
 
-impl Best<'_> {
+impl<'t> Best<'t> {
+    fn new(text: &'t Text, wanted: usize) -> Self {
+        Self { text, seeds: Vec::new(), wanted, bar: 0 }
+    }
+
     fn take(&mut self, node: &Node) {
         let score = node.count.saturating_mul(node.depth as u64);
         if node.depth < 2 || node.count < 2 || score < self.bar {
@@ -341,8 +398,8 @@ mod tests {
         trainer.coverage = 1.0;
         let corpus = Corpus::new(&trainer, counts, &mut Silent, &mut Report::default()).unwrap();
         let text = Text::new(&corpus).unwrap();
-        let suffixes = Suffixes::sort(&text, max_len);
-        candidates(&text, &corpus, &suffixes, wanted)
+        let workers = Workers::new(wanted % 3 + 1);
+        candidates(&text, &corpus, max_len, wanted, &workers)
             .iter()
             .map(|seed| {
                 let piece: String = seed.symbols(&text).iter().map(|&s| text.char(s)).collect();

@@ -60,4 +60,24 @@ impl Workers {
             work(state, start..(start + part).min(range.end));
         }
     }
+
+    /// Calls `work` for every item.
+    pub(super) fn each<T: Send>(&self, items: &mut [T], work: impl Fn(&mut T) + Sync) {
+        #[cfg(feature = "std")]
+        if self.threads > 1 && items.len() > 1 {
+            let items = std::sync::Mutex::new(items.iter_mut());
+            let next = || items.lock().ok().and_then(|mut items| items.next());
+            std::thread::scope(|scope| {
+                for _ in 0..self.threads {
+                    scope.spawn(|| {
+                        while let Some(item) = next() {
+                            work(item);
+                        }
+                    });
+                }
+            });
+            return;
+        }
+        items.iter_mut().for_each(work);
+    }
 }

@@ -166,7 +166,7 @@ impl Train {
                 error.needed_vocab_size()
             })?;
         }
-        let mut watch = Watch::new(progress, self.open_trace(None)?);
+        let mut watch = Watch::new(progress, self.open_trace()?);
         let result = trainer.train(counts, &mut watch).map_err(refused);
         let (model, steps) = watch.finish(result)?;
         let mut outcomes = Vec::new();
@@ -215,7 +215,7 @@ impl Train {
                 error.needed_vocab_size()
             })?;
         }
-        let mut watch = Watch::new(progress, self.open_trace(None)?);
+        let mut watch = Watch::new(progress, self.open_trace()?);
         let result = trainer.train_reporting(counts, &mut watch).map_err(refused);
         let ((model, report), steps) = watch.finish(result)?;
         if report.skipped_pieces > 0 || report.dropped_chars > 0 {
@@ -242,36 +242,36 @@ impl Train {
         target: Target,
         progress: Progress,
     ) -> Result<Vec<Outcome>, Failure> {
+        let Some((&largest, smaller)) = sizes.split_last() else { return Ok(Vec::new()) };
+        let mut trainer = UnigramTrainer::new(largest);
+        trainer.options.byte_fallback = self.byte_fallback;
+        trainer.special_tokens = vec![SpecialToken::new(self.unknown("<unk>"), TokenKind::Unknown)];
+        trainer.special_tokens.extend(
+            self.special
+                .iter()
+                .filter(|&token| *token != self.unknown("<unk>"))
+                .map(|token| SpecialToken::new(token.as_bytes(), TokenKind::Control)),
+        );
+        trainer
+            .special_tokens
+            .extend(self.reserved().map(|token| SpecialToken::new(token, TokenKind::Unused)));
+        if let Some(coverage) = self.character_coverage {
+            trainer.coverage = coverage;
+        }
+        if let Some(len) = self.max_token_length {
+            trainer.max_piece_len = len;
+        }
+        trainer.threads = self.threads.unwrap_or(0);
+        let mut watch = Watch::new(progress, self.open_trace()?);
+        let result = trainer.train_sizes(counts, smaller, &mut watch).map_err(refused);
+        let (models, _) = watch.finish(result)?;
         let mut outcomes = Vec::new();
-        for &size in sizes {
-            let mut trainer = UnigramTrainer::new(size);
-            trainer.options.byte_fallback = self.byte_fallback;
-            trainer.special_tokens =
-                vec![SpecialToken::new(self.unknown("<unk>"), TokenKind::Unknown)];
-            trainer.special_tokens.extend(
-                self.special
-                    .iter()
-                    .filter(|&token| *token != self.unknown("<unk>"))
-                    .map(|token| SpecialToken::new(token.as_bytes(), TokenKind::Control)),
-            );
-            trainer
-                .special_tokens
-                .extend(self.reserved().map(|token| SpecialToken::new(token, TokenKind::Unused)));
-            if let Some(coverage) = self.character_coverage {
-                trainer.coverage = coverage;
-            }
-            if let Some(len) = self.max_token_length {
-                trainer.max_piece_len = len;
-            }
-            trainer.threads = self.threads.unwrap_or(0);
-            let trace = self.open_trace((sizes.len() > 1).then_some(size))?;
-            let mut watch = Watch::new(progress, trace);
-            let result = trainer.train(counts, &mut watch).map_err(refused);
-            let (model, steps) = watch.finish(result)?;
+        for ((model, report), &size) in models.into_iter().zip(sizes) {
             let model = match target {
                 Target::TokenizerJson => for_hugging_face(&model)?,
                 _ => model,
             };
+            let steps = report.rounds.len() as u64;
             outcomes.push(Outcome { model: Model::Unigram(model), asked: Some(size), steps });
         }
         Ok(outcomes)
