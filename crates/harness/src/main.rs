@@ -9,6 +9,7 @@ use std::path::PathBuf;
 use std::process::ExitCode;
 
 use clap::{Args, Parser, Subcommand};
+use harness::report::Bands;
 
 #[derive(Parser)]
 #[command(name = "harness", version, about = "Compares tokenizers on equal terms")]
@@ -21,7 +22,7 @@ struct Cli {
 enum Command {
     /// Train, verify and measure every algorithm on every fixture corpus, and write the report
     BenchAll(BenchAll),
-    /// Hold the hashes of a report against its files
+    /// Hold a report against its hashes and files, and against a recorded one
     Check(Check),
     /// One training in a process of its own, for bench-all: reads a task, writes what it measured
     #[command(hide = true)]
@@ -59,10 +60,29 @@ pub(crate) struct BenchAll {
 
 /// Options of `check`.
 #[derive(Args)]
+#[command(after_help = "\
+With --against, the report is also held against a recorded one. On equal terms vocabularies and
+metrics must be equal and no row may become void; speed and training time, as ratios to the byte
+baseline of the same report, and memory must stay within their bands; what was linear must not
+become quadratic.
+
+Exit codes: 0 all holds, 1 something does not, 2 usage, 3 a file cannot be read.
+
+Example:
+  harness check target/bench-all/report.json --against record.json --speed-band 0.2")]
 pub(crate) struct Check {
     /// The report
     #[arg(value_name = "report.json")]
     report: PathBuf,
+    /// A recorded report: whatever became worse is named
+    #[arg(long, value_name = "RECORD.json")]
+    against: Option<PathBuf>,
+    /// The share of speed that may be lost against the record
+    #[arg(long, value_name = "SHARE", default_value_t = Bands::default().speed)]
+    speed_band: f64,
+    /// How much more memory training may take than in the record
+    #[arg(long, value_name = "SHARE", default_value_t = Bands::default().memory)]
+    memory_band: f64,
     /// The folder that the report's files are in
     #[arg(long, value_name = "DIR", default_value = "fixtures")]
     fixtures: PathBuf,

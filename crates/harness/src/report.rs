@@ -4,6 +4,7 @@
 //! The JSON form is stable within [`SCHEMA`]: fields are added, never renamed. Values that do not
 //! exist (the fertility of a script without spaces) are left out, never written as zero.
 
+mod against;
 mod chart;
 mod html;
 mod markdown;
@@ -13,6 +14,7 @@ mod view;
 
 use std::collections::BTreeMap;
 
+pub use against::{Bands, Findings};
 use serde::{Deserialize, Serialize};
 
 use crate::manifest::Manifest;

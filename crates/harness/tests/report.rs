@@ -4,7 +4,7 @@ use harness::corpus::Corpus;
 use harness::experiment::{Plan, compare};
 use harness::manifest::{broken_seal, seal};
 use harness::morphology::Gold;
-use harness::report::{Check, Report};
+use harness::report::{Bands, Check, Report, Rounds, Speed, Standing, Training, WorstCase};
 
 fn report() -> Report {
     let lines = |words: [&str; 3]| -> String {
@@ -126,4 +126,127 @@ fn failed_checks_and_void_rows_are_visible_everywhere() {
     let markdown = report.to_markdown();
     assert!(markdown.contains("Checks failed") && markdown.contains("Rows that do not count"));
     assert!(report.to_terminal(100).contains("Rows that do not count"));
+}
+
+/// A report with something in every part that a record is compared in.
+fn timed() -> Report {
+    let mut report = report();
+    let rounds = |median| Rounds { median, min: median, max: median, rounds: 3 };
+    for (algorithm, encode, pipeline) in [("bpe", 50.0, 20.0), ("byte", 500.0, 100.0)] {
+        report.speed.push(Speed {
+            corpus: "animals".into(),
+            algorithm: algorithm.into(),
+            standing: Standing::Contender,
+            size: 600,
+            bytes: 1000,
+            encode: rounds(encode),
+            pipeline: rounds(pipeline),
+        });
+    }
+    report.training.push(Training {
+        corpus: "animals".into(),
+        algorithm: "bpe".into(),
+        standing: Standing::Contender,
+        size: 600,
+        seconds: rounds(2.0),
+        cpu_seconds: Some(rounds(2.0)),
+        peak_bytes: Some(1_000_000),
+        before_bytes: None,
+        same_model: true,
+    });
+    report.worst_cases.push(WorstCase {
+        input: "spaces".into(),
+        algorithm: "bpe".into(),
+        standing: Standing::Contender,
+        bytes: 1000,
+        mb_per_second: 10.0,
+        doubling: 2.1,
+    });
+    report
+}
+
+#[test]
+fn a_report_is_no_regression_of_itself() {
+    let report = timed();
+    let findings = report.against(&report, Bands::default());
+    assert_eq!((&findings.regressions, &findings.notes), (&Vec::new(), &Vec::new()));
+    assert!(findings.compared > 500, "{}", findings.compared);
+    // A machine of half the speed is none either.
+    let mut slow = report.clone();
+    for speed in &mut slow.speed {
+        speed.encode.median /= 2.0;
+        speed.pipeline.median /= 2.0;
+    }
+    let cpu = slow.training[0].cpu_seconds.as_mut().expect("it is there");
+    cpu.median *= 2.0;
+    assert!(slow.against(&report, Bands::default()).passed());
+}
+
+#[test]
+fn whatever_becomes_worse_is_named() {
+    type Change = fn(&mut Report);
+    let cases: &[(&str, Change)] = &[
+        ("wordpiece-freq at 560: tokens ", |r| r.experiments[0].rows[2].overall.tokens += 1),
+        ("wordpiece-freq at 560: bytes per token ", |r| {
+            let ratios = &mut r.experiments[0].rows[2].overall.ratios;
+            ratios.values_mut().next().expect("there are some").value += 1e-6;
+        }),
+        ("bytes per token, lower end ", |r| {
+            let ratios = &mut r.experiments[0].rows[2].overall.ratios;
+            let first = ratios.values_mut().next().expect("there are some");
+            first.interval.as_mut().expect("there are documents")[0] += 1e-6;
+        }),
+        ("wordpiece-freq at 560 on animals: tokens ", |r| {
+            r.experiments[0].rows[2].corpora[0].measures.tokens += 1;
+        }),
+        ("parity on animals: ar ", |r| {
+            let premiums = &mut r.experiments[0].rows[2].parity[0].premiums;
+            premiums.get_mut("ar").expect("a language").value *= 2.0;
+        }),
+        ("another vocabulary was trained", |r| r.experiments[0].rows[2].vocab_sha256.clear()),
+        ("is void now: torn", |r| r.experiments[0].rows[2].void = Some("torn".into())),
+        ("the row is missing", |r| drop(r.experiments[0].rows.remove(2))),
+        ("the comparison is missing", |r| r.experiments.clear()),
+        ("speed of bpe at 600 on animals, pieces to ids", |r| r.speed[0].encode.median = 30.0),
+        ("speed of bpe at 600 on animals, text to ids", |r| r.speed[0].pipeline.median = 10.0),
+        ("speed of byte at 600 on animals, text to ids", |r| r.speed[1].pipeline.median = 60.0),
+        ("training of bpe at 600 on animals: ", |r| {
+            r.training[0].cpu_seconds.as_mut().expect("it is there").median = 4.0;
+        }),
+        ("peak memory 2000000 bytes", |r| r.training[0].peak_bytes = Some(2_000_000)),
+        ("processes train different models", |r| r.training[0].same_model = false),
+        ("twice the input takes 3.90 times", |r| r.worst_cases[0].doubling = 3.9),
+        ("worst case spaces: bpe: missing", |r| r.worst_cases.clear()),
+        ("checks fail that held", |r| {
+            r.experiments[0].rows[2].checks[0].failure = Some("x".into());
+        }),
+    ];
+    let record = timed();
+    assert_eq!(record.experiments[0].rows[2].void, None);
+    for (expected, change) in cases {
+        let mut report = record.clone();
+        change(&mut report);
+        let found = report.against(&record, Bands::default()).regressions;
+        assert!(found.iter().any(|text| text.contains(expected)), "{expected}: {found:?}");
+        assert!(found.len() <= 3, "{expected}: {found:?}");
+    }
+}
+
+#[test]
+fn other_terms_and_options_are_said_and_not_compared() {
+    let record = timed();
+    let mut report = record.clone();
+    report.experiments[0].terms.train_set = "other".into();
+    report.experiments[0].rows[2].overall.tokens += 1;
+    let findings = report.against(&record, Bands::default());
+    assert!(findings.passed(), "{:?}", findings.regressions);
+    assert!(findings.notes[0].contains("the training set is other"), "{:?}", findings.notes);
+    // A smaller run lacks rows, and says so.
+    let mut report = record.clone();
+    report.manifest.options.insert("vocab-sizes".into(), "560".into());
+    report.experiments[0].rows.retain(|row| row.size == 560);
+    let findings = report.against(&record, Bands::default());
+    assert!(findings.passed(), "{:?}", findings.regressions);
+    assert!(findings.notes.iter().any(|note| note.contains("the row is missing")));
+    assert!(findings.notes.iter().any(|note| note.contains("vocab-sizes is 560")));
 }
