@@ -1,13 +1,13 @@
-//! How fast scanners are: `cargo run --release -p pretok --example measure FILE [PATTERN [BACKEND
-//! [ROUNDS]]]` prints MB/s of the best of some rounds for every pattern and back end, or for one of
-//! them; what is timed is handing the spans over in batches. One round under callgrind, with
+//! How fast splitting is: `cargo run --release -p pretok --example measure FILE [PATTERN [BACKEND
+//! [ROUNDS]]]` prints MB/s of the best of some rounds for every pattern and back end of the scanners,
+//! and for the engines `automaton` and `backtracking`, or for one of each; what is timed is handing the spans over in batches. One round under callgrind, with
 //! `--toggle-collect='*timed*'`, counts instructions.
 
 use std::error::Error;
 use std::hint::black_box;
 use std::time::Instant;
 
-use pretok::{Backend, Pattern, Scanner};
+use pretok::{Backend, Engine, Pattern, RegexOptions, RegexSplitter, Scanner};
 use tokenizer_core::Split;
 
 fn main() -> Result<(), Box<dyn Error>> {
@@ -15,33 +15,48 @@ fn main() -> Result<(), Box<dyn Error>> {
     let file = args.first().ok_or("usage: measure FILE [PATTERN [BACKEND [ROUNDS]]]")?;
     let text = std::fs::read_to_string(file)?;
     let rounds: u32 = args.get(3).map_or(Ok(7), |n| n.parse())?;
+    let wanted = |at: usize, name: &str| {
+        args.get(at).is_none_or(|wanted: &String| wanted == name || wanted == "all")
+    };
     for &pattern in Pattern::ALL {
-        let Some(rules) = pattern.rules() else { continue };
-        if args.get(1).is_some_and(|name| name != pattern.name() && name != "all") {
-            continue;
-        }
+        let Some(rules) = pattern.rules().filter(|_| wanted(1, pattern.name())) else { continue };
+        let mut splitters: Vec<(String, Box<dyn Split>)> = Vec::new();
         for backend in Backend::ALL {
             let name = format!("{backend:?}").to_lowercase();
-            if args.get(2).is_some_and(|wanted| *wanted != name && wanted != "all") {
-                continue;
+            if let Some(scanner) = Scanner::with_backend(rules, backend)
+                && wanted(2, &name)
+            {
+                splitters.push((name, Box::new(scanner)));
             }
-            let Some(scanner) = Scanner::with_backend(rules, backend) else { continue };
-            let (mut best, mut pieces) = (f64::INFINITY, 0);
-            for _ in 0..rounds {
+        }
+        for engine in [Engine::Automaton, Engine::Backtracking] {
+            if wanted(2, &engine.to_string()) {
+                let mut options = RegexOptions::default();
+                options.engine = Some(engine);
+                let splitter = RegexSplitter::with_options(pattern.stages()[0], options)?;
+                splitters.push((engine.to_string(), Box::new(splitter)));
+            }
+        }
+        let mut best = vec![(f64::INFINITY, 0); splitters.len()];
+        // All of them in each round, so that a busy machine is as busy for all.
+        for _ in 0..rounds {
+            for ((_, splitter), best) in splitters.iter().zip(&mut best) {
                 let start = Instant::now();
-                pieces = timed(&scanner, &text);
-                best = best.min(start.elapsed().as_secs_f64());
+                let pieces = timed(splitter.as_ref(), &text);
+                *best = (best.0.min(start.elapsed().as_secs_f64()), pieces);
             }
-            let speed = text.len() as f64 / best / 1e6;
-            println!("{:10} {name:8} {pieces:9} pieces {speed:7.0} MB/s", pattern.name());
+        }
+        for ((name, _), (seconds, pieces)) in splitters.iter().zip(best) {
+            let speed = text.len() as f64 / seconds / 1e6;
+            println!("{:10} {name:12} {pieces:9} pieces {speed:7.0} MB/s", pattern.name());
         }
     }
     Ok(())
 }
 
 #[inline(never)]
-fn timed(scanner: &Scanner, text: &str) -> usize {
+fn timed(splitter: &dyn Split, text: &str) -> usize {
     let mut pieces = 0;
-    scanner.split_batches(text, &mut |batch| pieces += black_box(batch).len());
+    splitter.split_batches(text, &mut |batch| pieces += black_box(batch).len());
     pieces
 }

@@ -33,8 +33,8 @@
 //! # Cost
 //!
 //! Scanners are linear. They look at 64 bytes at a time ([`Backend`]): about six instructions a
-//! byte of English with AVX2, three times as many beyond ASCII. Automata take ten times as long,
-//! backtracking twenty to a hundred times, on a hostile text any time up to its limit ([`RegexOptions::backtrack_limit`]).
+//! byte of English with AVX2, three times as many beyond ASCII. Automata take 5 to 15 times
+//! as long, backtracking 15 to 150 times, on a hostile text any time up to its limit ([`RegexOptions::backtrack_limit`]).
 //!
 //! # Unicode
 //!
@@ -57,6 +57,8 @@ extern crate std;
 
 mod behavior;
 mod chunks;
+#[cfg(feature = "regex")]
+mod class_dfa;
 mod classes;
 mod deepseek;
 mod masks;

@@ -11,8 +11,10 @@ use core::panic::{RefUnwindSafe, UnwindSafe};
 use regex_automata::hybrid::dfa::{Cache, DFA};
 use regex_automata::util::pool::Pool;
 use regex_automata::{Anchored, Input, meta};
-use tokenizer_core::{MAX_BATCH, Span, Split};
+use tokenizer_core::{Span, Split};
 
+use crate::class_dfa::ClassDfa;
+use crate::scanner::Batches;
 use crate::syntax::{Alternative, alternatives};
 use crate::{Pattern, Scanner, oniguruma, recognise};
 
@@ -207,17 +209,22 @@ impl RegexSplitter {
     /// If the backtracking engine passes its limit. What is left of the text from there is one
     /// piece then, so that the pieces tile the text all the same.
     pub fn try_split_into(&self, text: &str, spans: &mut Vec<Span>) -> Result<(), MatchError> {
+        self.for_each_piece(text, |span| spans.push(span))
+    }
+
+    #[inline]
+    fn for_each_piece(&self, text: &str, mut piece: impl FnMut(Span)) -> Result<(), MatchError> {
         let mut at = 0;
         let result = self.for_each_match(text, |found| {
             for span in [Span::new(at, found.start), found] {
                 if !span.is_empty() {
-                    spans.push(span);
+                    piece(span);
                 }
             }
             at = found.end;
         });
         if at < text.len() {
-            spans.push(Span::new(at, text.len()));
+            piece(Span::new(at, text.len()));
         }
         result
     }
@@ -237,7 +244,12 @@ impl Split for RegexSplitter {
     fn split_batches(&self, text: &str, batch: &mut dyn FnMut(&[Span])) {
         match &self.machine {
             Machine::Scanner(scanner) => scanner.split_batches(text, batch),
-            _ => self.split(text).chunks(MAX_BATCH).for_each(batch),
+            _ => {
+                let mut batches = Batches::new(batch);
+                // As in `split_into`.
+                let _ = self.for_each_piece(text, |span| batches.push(span));
+                batches.finish();
+            }
         }
     }
 
@@ -290,7 +302,10 @@ impl Machine {
 /// The alternatives of a pattern as an ordered set of automaton patterns, some of which match one
 /// character more than they should.
 struct Automaton {
-    /// Finds a match at a place, which in most patterns there is: one pass, and few states.
+    /// Finds a match at a place, which in most patterns there is, if all that the pattern looks at
+    /// is characters.
+    by_class: Option<ClassDfa>,
+    /// The same for any pattern: one pass, and few states.
     anchored: DFA,
     caches: CachePool,
     /// Finds the next match where there is none at the place.
@@ -328,43 +343,61 @@ impl Automaton {
             .configure(DFA::config().cache_capacity(CACHE).unicode_word_boundary(true))
             .build_many(&regexes)
             .ok()?;
-        Some(Self::from_parts(anchored, anywhere, gives_back))
+        Some(Self::from_parts(ClassDfa::new(&regexes), anchored, anywhere, gives_back))
     }
 
-    fn from_parts(anchored: DFA, anywhere: meta::Regex, gives_back: Vec<bool>) -> Self {
+    fn from_parts(
+        by_class: Option<ClassDfa>,
+        anchored: DFA,
+        anywhere: meta::Regex,
+        gives_back: Vec<bool>,
+    ) -> Self {
         let dfa = anchored.clone();
         let caches = Pool::new(Box::new(move || dfa.create_cache()) as Box<_>);
-        Self { anchored, caches, anywhere, gives_back }
+        Self { by_class, anchored, caches, anywhere, gives_back }
     }
 
     fn for_each_match(&self, text: &str, found: impl FnMut(Span)) -> Result<(), MatchError> {
+        if let Some(by_class) = &self.by_class {
+            return each_match(text, found, |at| {
+                let here = by_class.find(text, at).map(|(end, which)| (Span::new(at, end), which));
+                Ok(here.or_else(|| self.find_anywhere(text, at)).map(|m| self.give_back(text, m)))
+            });
+        }
         let mut cache = self.caches.get();
-        each_match(text, found, |at| Ok(self.find(&mut cache, text, at)))
+        each_match(text, found, |at| {
+            let anchored = Input::new(text).span(at..text.len()).anchored(Anchored::Yes);
+            // The automaton gives up on a Unicode word boundary behind ASCII, and the other takes
+            // over.
+            let found = match self.anchored.try_search_fwd(&mut cache, &anchored) {
+                Ok(Some(end)) => Some((Span::new(at, end.offset()), end.pattern().as_usize())),
+                Ok(None) | Err(_) => self.find_anywhere(text, at),
+            };
+            Ok(found.map(|m| self.give_back(text, m)))
+        })
     }
 
-    fn find(&self, cache: &mut Cache, text: &str, at: usize) -> Option<Span> {
-        let input = Input::new(text).span(at..text.len());
-        let anchored = input.clone().anchored(Anchored::Yes);
-        // The automaton gives up on a Unicode word boundary behind ASCII, and the other takes over.
-        let (mut span, pattern) = match self.anchored.try_search_fwd(cache, &anchored) {
-            Ok(Some(end)) => (Span::new(at, end.offset()), end.pattern()),
-            Ok(None) | Err(_) => {
-                let found = self.anywhere.search(&input)?;
-                (Span::new(found.start(), found.end()), found.pattern())
-            }
-        };
-        if self.gives_back[pattern.as_usize()]
+    fn find_anywhere(&self, text: &str, at: usize) -> Option<(Span, usize)> {
+        let found = self.anywhere.search(&Input::new(text).span(at..text.len()))?;
+        Some((Span::new(found.start(), found.end()), found.pattern().as_usize()))
+    }
+
+    /// The match without its last character, if its pattern matches one too many.
+    #[inline]
+    fn give_back(&self, text: &str, (mut span, pattern): (Span, usize)) -> Span {
+        if self.gives_back[pattern]
             && let Some(last) = text[span.range()].chars().next_back()
         {
             span.end -= last.len_utf8();
         }
-        Some(span)
+        span
     }
 }
 
 impl Clone for Automaton {
     fn clone(&self) -> Self {
-        Self::from_parts(self.anchored.clone(), self.anywhere.clone(), self.gives_back.clone())
+        let Self { by_class, anchored, anywhere, gives_back, .. } = self;
+        Self::from_parts(by_class.clone(), anchored.clone(), anywhere.clone(), gives_back.clone())
     }
 }
 
@@ -468,3 +501,22 @@ impl fmt::Display for MatchError {
 }
 
 impl Error for MatchError {}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn automata_of_published_patterns_are_over_classes() {
+        let mut letters = Vec::new();
+        for pattern in Pattern::ALL {
+            for stage in pattern.stages() {
+                let automaton = Automaton::new(stage, Dialect::Rust).expect(stage);
+                letters.push(automaton.by_class.expect(stage).n_letters());
+            }
+        }
+        assert!(letters.iter().all(|n| (2..32).contains(n)), "{letters:?}");
+        let automaton = Automaton::new(r"\b\w+", Dialect::Rust).expect("it is plain");
+        assert!(automaton.by_class.is_none());
+    }
+}

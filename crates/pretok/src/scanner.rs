@@ -416,7 +416,7 @@ pub(crate) struct Batches<'f> {
 }
 
 impl<'f> Batches<'f> {
-    fn new(batch: &'f mut dyn FnMut(&[Span])) -> Self {
+    pub(crate) fn new(batch: &'f mut dyn FnMut(&[Span])) -> Self {
         Self { spans: [Span::default(); MAX_BATCH], len: 0, batch }
     }
 
@@ -457,7 +457,7 @@ impl<'f> Batches<'f> {
         self.len = 0;
     }
 
-    fn finish(mut self) {
+    pub(crate) fn finish(mut self) {
         if self.len > 0 {
             self.hand_over();
         }
