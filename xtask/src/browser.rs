@@ -29,6 +29,7 @@ const SECTIONS: &[&str] = &[
     "compression",
     "premium",
     "fertility",
+    "code",
     "speed",
     "worst-cases",
     "samples",

@@ -1,5 +1,6 @@
 //! `harness`: the referee. `harness bench-all` trains, verifies and measures every algorithm on
-//! every fixture corpus and writes a report; `harness check` holds a report against its files.
+//! every fixture corpus and writes a report; `harness check` holds a report against its files and
+//! against a recorded report; `harness render` draws its pages anew.
 //!
 //! Exit codes: 0 success, 1 a check failed, 2 usage, 3 bad input or file error.
 
@@ -24,6 +25,8 @@ enum Command {
     BenchAll(BenchAll),
     /// Hold a report against its hashes and files, and against a recorded one
     Check(Check),
+    /// Write report.md and report.html anew from a report.json
+    Render(Render),
     /// One training in a process of its own, for bench-all: reads a task, writes what it measured
     #[command(hide = true)]
     TrainOne,
@@ -56,6 +59,17 @@ pub(crate) struct BenchAll {
     /// Gold segmentations of words into morphs: a word, a tab and its morphs a line
     #[arg(long, value_name = "FILE")]
     morph: Option<PathBuf>,
+}
+
+/// Options of `render`.
+#[derive(Args)]
+pub(crate) struct Render {
+    /// The report
+    #[arg(value_name = "report.json")]
+    report: PathBuf,
+    /// Where report.md and report.html go [default: beside the report]
+    #[arg(long, value_name = "DIR")]
+    out: Option<PathBuf>,
 }
 
 /// Options of `check`.
@@ -92,6 +106,7 @@ fn main() -> ExitCode {
     let result = match Cli::parse().command {
         Command::BenchAll(options) => program::bench_all::run(&options),
         Command::Check(options) => program::check::run(&options),
+        Command::Render(options) => program::render::run(&options).map(|()| true),
         Command::TrainOne => program::train_one::serve().map(|()| true),
     };
     match result {

@@ -5,6 +5,7 @@ pub(crate) mod check;
 mod criterion;
 mod machine;
 mod output;
+pub(crate) mod render;
 pub(crate) mod train_one;
 
 use std::fs;

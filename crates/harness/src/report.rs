@@ -334,10 +334,22 @@ pub struct Speed {
     pub size: usize,
     /// Bytes of text in a round.
     pub bytes: u64,
-    /// MB/s (1 MB = 10^6 bytes) from pieces to ids: the algorithm alone.
+    /// MB/s (1 MB = 10^6 bytes) from pieces to ids: the algorithm alone, in a session that has
+    /// seen the text.
     pub encode: Rounds,
-    /// MB/s from text to ids: splitting and encoding.
+    /// MB/s from text to ids: splitting and encoding, in a session that has seen the text.
     pub pipeline: Rounds,
+    /// MB/s from text to ids, in a new session each time.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub first: Option<Rounds>,
+}
+
+impl Speed {
+    /// The speed on text that was not seen before, where it was measured; else on seen text.
+    #[must_use]
+    pub fn on_new_text(&self) -> Rounds {
+        self.first.unwrap_or(self.pipeline)
+    }
 }
 
 /// Training in a process of its own.

@@ -11,10 +11,13 @@ use crate::report::Rounds;
 /// Timings of one contestant: MB/s from pieces to ids, and from text to ids.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct Throughput {
-    /// From pieces.
+    /// From pieces, in a session that has seen the text.
     pub encode: Rounds,
-    /// From text.
+    /// From text, in a session that has seen it.
     pub pipeline: Rounds,
+    /// From text, in a new session each time: what a session remembers of pieces was learned in
+    /// this pass.
+    pub first: Rounds,
 }
 
 /// At least this long is one timing; short texts are encoded several times.
@@ -33,15 +36,22 @@ pub fn throughput(
     let bytes: usize = texts.iter().map(|text| text.len()).sum();
     let mut sessions: Vec<_> =
         contestants.iter().map(|trained| trained.model().encoder()).collect();
-    let mut repeats = vec![[1u32; 2]; contestants.len()];
-    let mut values = vec![[Vec::new(), Vec::new()]; contestants.len()];
+    let mut repeats = vec![[1u32; 3]; contestants.len()];
+    let mut values = vec![[const { Vec::new() }; 3]; contestants.len()];
     let mut ids: Vec<TokenId> = Vec::new();
     let mut spans: Vec<Span> = Vec::new();
     for round in 0..=rounds {
         for (i, session) in sessions.iter_mut().enumerate() {
-            for way in 0..2 {
+            for way in 0..3 {
                 let start = Instant::now();
                 for _ in 0..repeats[i][way] {
+                    let mut new;
+                    let session = if way == 2 {
+                        new = contestants[i].model().encoder();
+                        &mut new
+                    } else {
+                        &mut *session
+                    };
                     for (text, pieces) in texts.iter().zip(&split) {
                         ids.clear();
                         if way == 0 {
@@ -67,9 +77,10 @@ pub fn throughput(
     }
     values
         .iter()
-        .map(|[encode, pipeline]| Throughput {
+        .map(|[encode, pipeline, first]| Throughput {
             encode: Rounds::of(encode).unwrap_or_default(),
             pipeline: Rounds::of(pipeline).unwrap_or_default(),
+            first: Rounds::of(first).unwrap_or_default(),
         })
         .collect()
 }

@@ -141,6 +141,7 @@ fn timed() -> Report {
             bytes: 1000,
             encode: rounds(encode),
             pipeline: rounds(pipeline),
+            first: Some(rounds(pipeline)),
         });
     }
     report.training.push(Training {
@@ -176,6 +177,7 @@ fn a_report_is_no_regression_of_itself() {
     for speed in &mut slow.speed {
         speed.encode.median /= 2.0;
         speed.pipeline.median /= 2.0;
+        speed.first.as_mut().expect("it is there").median /= 2.0;
     }
     let cpu = slow.training[0].cpu_seconds.as_mut().expect("it is there");
     cpu.median *= 2.0;
@@ -209,6 +211,9 @@ fn whatever_becomes_worse_is_named() {
         ("the comparison is missing", |r| r.experiments.clear()),
         ("speed of bpe at 600 on animals, pieces to ids", |r| r.speed[0].encode.median = 30.0),
         ("speed of bpe at 600 on animals, text to ids", |r| r.speed[0].pipeline.median = 10.0),
+        ("speed of bpe at 600 on animals, new text to ids", |r| {
+            r.speed[0].first.as_mut().expect("it is there").median = 10.0;
+        }),
         ("speed of byte at 600 on animals, text to ids", |r| r.speed[1].pipeline.median = 60.0),
         ("training of bpe at 600 on animals: ", |r| {
             r.training[0].cpu_seconds.as_mut().expect("it is there").median = 4.0;

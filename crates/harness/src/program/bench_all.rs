@@ -267,6 +267,7 @@ fn speed(
             bytes: bytes as u64,
             encode: time.encode,
             pipeline: time.pipeline,
+            first: Some(time.first),
         }));
     }
     rows

@@ -54,7 +54,8 @@ pub(crate) fn run(options: &Check) -> Result<bool, String> {
     Ok(holds)
 }
 
-fn load(path: &Path) -> Result<(String, Report), String> {
+/// The text of a report and what it says.
+pub(crate) fn load(path: &Path) -> Result<(String, Report), String> {
     let fail = |error: &dyn std::fmt::Display| format!("{}: {error}", path.display());
     let json = String::from_utf8(read(path)?).map_err(|error| fail(&error))?;
     let report = Report::from_json(&json).map_err(|error| fail(&error))?;

@@ -320,16 +320,19 @@ impl Comparison<'_> {
                 self.note(format!("{at}: not compared, because the byte baseline was not timed"));
                 continue;
             };
-            if recorded.algorithm == "byte" {
-                // From pieces it is the yardstick itself.
-                let at = format!("{at}, text to ids");
-                self.ratio(&at, found.pipeline.median / mine, recorded.pipeline.median / theirs);
-                continue;
+            // From pieces, the byte baseline is the yardstick itself.
+            let ways = [
+                ("pieces to ids", Some(found.encode), Some(recorded.encode)),
+                ("text to ids", Some(found.pipeline), Some(recorded.pipeline)),
+                ("new text to ids", found.first, recorded.first),
+            ];
+            let skipped = usize::from(recorded.algorithm == "byte");
+            for (way, new, old) in ways.into_iter().skip(skipped) {
+                if let Some((new, old)) = new.zip(old) {
+                    let at = format!("{at}, {way}");
+                    self.ratio(&at, new.median / mine, old.median / theirs);
+                }
             }
-            let (new, old) = (found.encode.median / mine, recorded.encode.median / theirs);
-            self.ratio(&format!("{at}, pieces to ids"), new, old);
-            let (new, old) = (found.pipeline.median / mine, recorded.pipeline.median / theirs);
-            self.ratio(&format!("{at}, text to ids"), new, old);
         }
     }
 

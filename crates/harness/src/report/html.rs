@@ -4,13 +4,13 @@
 use std::fmt::Write as _;
 
 use super::chart::{self, Bar, DotRow, Frame, Point, Series, escape};
-use super::tokens;
 use super::view::{self, Cell, Line, Table, display_name, grouped, short_size, significant, slot};
 use super::{Experiment, Group, Measures, Parity, Report, Row, Sample, Standing};
+use super::{markdown, tokens};
 use crate::metrics::{Ratio, Unit};
 
 /// What the numbers do not say, each with its source. The Markdown report prints the same list.
-pub(super) const CAVEATS: [(&str, &str); 7] = [
+pub(super) const CAVEATS: [(&str, &str); 8] = [
     (
         "Compression is not model quality.",
         "Fewer tokens make training and inference cheaper. Whether a language model becomes better \
@@ -23,6 +23,12 @@ pub(super) const CAVEATS: [(&str, &str); 7] = [
         "Zouhar et al. (2023) found it to go along with BLEU; Cognetta et al. (2024, “Two \
          Counterexamples to Tokenization and the Noiseless Channel”) changed BPE so that it rises \
          at will while BLEU falls.",
+    ),
+    (
+        "Bits per byte are of a model without memory.",
+        "Each token is priced alone, from its count in the training part. That makes vocabularies of \
+         different sizes comparable, but a language model sees context, and there the order may be \
+         another.",
     ),
     (
         "Fertility needs words.",
@@ -47,8 +53,9 @@ pub(super) const CAVEATS: [(&str, &str); 7] = [
     ),
     (
         "Speed is of these implementations on this machine.",
-        "The naive twins, other libraries and other machines order differently. The times of \
-         training are of one run each of a process that was otherwise idle.",
+        "Other implementations and other machines may order differently. Rounds are interleaved, so \
+         believe ratios within this page rather than the figures, and look at the ranges: where \
+         they are wide, the machine was busy.",
     ),
 ];
 
@@ -60,6 +67,18 @@ pub(super) fn render(report: &Report) -> String {
         headline(&mut page, report, experiment);
         curves(&mut page, report, experiment);
         languages(&mut page, experiment);
+        let code = view::code(experiment, experiment.headline_size());
+        if !code.rows.is_empty() {
+            page.section(
+                "code",
+                "Code and numbers",
+                "How indentation, operators of two characters or more, and numbers are cut. What \
+                 the splitter decides is alike for all: where it gives the last space of an \
+                 indentation to the word behind it, no algorithm can keep them apart.",
+            );
+            page.table(&code);
+            page.end();
+        }
         let morphs = view::morphology(experiment, experiment.headline_size());
         if !morphs.rows.is_empty() {
             page.section(
@@ -403,7 +422,12 @@ fn headline(page: &mut Page, report: &Report, experiment: &Experiment) {
     page.end();
 }
 
-fn compression_series(experiment: &Experiment) -> Vec<Series> {
+/// A ratio by vocabulary size. The contenders alone, whose differences would vanish on an axis that
+/// has the extremes too; the baselines where nobody competes.
+fn series(experiment: &Experiment, ratio: Ratio) -> Vec<Series> {
+    let competes =
+        |row: &Row| row.standing == Standing::Contender && row.overall.value(ratio).is_some();
+    let contested = experiment.rows.iter().any(competes);
     experiment
         .algorithms()
         .iter()
@@ -411,8 +435,9 @@ fn compression_series(experiment: &Experiment) -> Vec<Series> {
             let rows = experiment.rows.iter();
             let mut points: Vec<Point> = rows
                 .filter(|row| row.algorithm == name && row.void.is_none())
+                .filter(|row| competes(row) || !contested)
                 .filter_map(|row| {
-                    let estimate = row.overall.ratios.get(&Ratio::BytesPerToken)?;
+                    let estimate = row.overall.ratios.get(&ratio)?;
                     let (y, interval) = (estimate.value, estimate.interval);
                     Some(Point { x: row.size as f64, y, interval })
                 })
@@ -430,15 +455,11 @@ fn size_ticks(experiment: &Experiment) -> Vec<(f64, String)> {
     experiment.sizes().into_iter().map(|size| (size as f64, short_size(size))).collect()
 }
 
-fn curves(page: &mut Page, report: &Report, experiment: &Experiment) {
-    page.section(
-        "compression",
-        "Compression against vocabulary size",
-        "Bytes of held-out text per token; higher is fewer tokens. Pale bars are 95 % intervals.",
-    );
+/// The chart of a ratio by vocabulary size.
+fn curve(page: &mut Page, experiment: &Experiment, ratio: Ratio, id: &str, label: &str) {
     let ticks = size_ticks(experiment);
-    let series = compression_series(experiment);
-    let title = format!("Bytes per token by vocabulary size, {}", experiment.name);
+    let series = series(experiment, ratio);
+    let title = format!("{} by vocabulary size, {}", ratio.title(), experiment.name);
     let description: Vec<String> = series
         .iter()
         .map(|s| {
@@ -453,22 +474,47 @@ fn curves(page: &mut Page, report: &Report, experiment: &Experiment) {
         |id, width| {
             let height = if width > 500.0 { 400.0 } else { 320.0 };
             let frame = Frame { id, title: &title, description: &description, width, height };
-            chart::lines(&frame, "bytes per token", "vocabulary size", &ticks, &series)
+            chart::lines(&frame, label, "vocabulary size", &ticks, &series)
         },
-        "curve",
+        id,
+    );
+}
+
+fn curves(page: &mut Page, report: &Report, experiment: &Experiment) {
+    page.section(
+        "compression",
+        "Against vocabulary size",
+        "Bytes of held-out text per token; higher is fewer tokens. Pale bars are 95 % intervals. The \
+         axis need not begin at zero. The baselines are in the tables.",
+    );
+    curve(page, experiment, Ratio::BytesPerToken, "curve", "bytes per token");
+    page.details(
+        "The numbers, baselines included",
+        &[markdown::curve(experiment, Ratio::BytesPerToken)],
+    );
+    page.body.push_str(
+        "<h3>Bits per byte</h3><p class=\"about\">What the tokens cost if each is drawn alone from \
+         the distribution of the training part; lower is shorter. More tokens in the vocabulary make \
+         each of them dearer and the text shorter: bits per byte count both, so that sizes can be \
+         compared.</p>",
+    );
+    curve(page, experiment, Ratio::BitsPerByte, "bits", "bits per byte");
+    page.details(
+        "The numbers, baselines included",
+        &[markdown::curve(experiment, Ratio::BitsPerByte)],
     );
     if report.experiments.len() > 1 {
         page.body.push_str(
             "<h3>Each corpus on its own</h3><p class=\"about\">Trained on the corpus alone and \
              measured on its held-out part.</p><p class=\"legend\">",
         );
-        for name in experiment.algorithms() {
-            let _ =
-                write!(page.body, "<span>{}{}</span> ", swatch(name), escape(&display_name(name)));
+        for series in series(experiment, Ratio::BytesPerToken) {
+            let mark = chart::mark(series.slot);
+            let _ = write!(page.body, "<span>{mark}{}</span> ", escape(&series.name));
         }
         page.body.push_str("</p><div class=\"grid\">\n");
         for (i, experiment) in report.experiments.iter().enumerate().skip(1) {
-            let series = compression_series(experiment);
+            let series = series(experiment, Ratio::BytesPerToken);
             let id = format!("curve{i}");
             let frame = Frame {
                 id: &id,
@@ -535,7 +581,11 @@ fn each_alone(report: &Report) -> Table {
         caption: "Bytes per token, each corpus on its own".into(),
         head,
         rows: rows.collect(),
-        note: None,
+        note: Some(
+            "The size is the largest that most contenders reach on the corpus. A dash is a row that \
+             does not count: the text gives no vocabulary of that size."
+                .into(),
+        ),
     }
 }
 
@@ -546,7 +596,8 @@ fn languages(page: &mut Page, experiment: &Experiment) {
             "premium",
             "Premium of languages",
             "How many tokens the same content takes in each language, relative to one of them \
-             (Petrov et al. 2023). 2 means twice as many tokens: twice the cost, half the context.",
+             (Petrov et al. 2023). 2 means twice as many tokens: twice the cost, half the context. It \
+             follows the shares of the languages in the training part, which are not equal here.",
         );
         let rows: Vec<&Row> = experiment
             .at(size)
@@ -631,11 +682,23 @@ fn premium_chart(page: &mut Page, rows: &[&Row], nth: usize) {
     let reference = view::language_name(&parity.reference);
     let title =
         format!("Tokens relative to {reference}, by language and algorithm, {}", parity.corpus);
+    let inequality: Vec<String> = parities
+        .iter()
+        .filter_map(|(row, parity)| {
+            let gini = parity.gini?;
+            let ends = gini.interval.map(|[low, high]| format!(" ({low:.3}–{high:.3})"));
+            let name = display_name(&row.algorithm);
+            Some(format!("{name} {:.3}{}", gini.value, ends.unwrap_or_default()))
+        })
+        .collect();
     let caption = format!(
         "{}: {} aligned held-out documents. Pale bars are 95 % intervals over documents; the rule \
-         at 1 is {reference}.",
-        parity.corpus, parity.documents
+         at 1 is {reference}. Gini coefficient over the languages, 0 being parity: {}.",
+        parity.corpus,
+        parity.documents,
+        inequality.join(", ")
     );
+    let _ = write!(page.body, "<h3>{}</h3>", escape(&parity.corpus));
     page.chart(
         &caption,
         |id, width| {
@@ -660,17 +723,19 @@ fn speed(page: &mut Page, report: &Report) {
     page.section(
         "speed",
         "Speed",
-        "From text to ids on one thread. The black line is the range of the rounds.",
+        "From text to ids on one thread, in a session that has not seen the text. The black line is \
+         the range of the rounds.",
     );
     let mut groups: Vec<(String, Vec<Bar>)> = Vec::new();
     for speed in &report.speed {
+        let rounds = speed.on_new_text();
         let bar = Bar {
             name: display_name(&speed.algorithm),
             slot: slot(&speed.algorithm),
             muted: speed.standing == Standing::Baseline,
-            value: speed.pipeline.median,
-            range: Some([speed.pipeline.min, speed.pipeline.max]),
-            text: significant(speed.pipeline.median),
+            value: rounds.median,
+            range: Some([rounds.min, rounds.max]),
+            text: significant(rounds.median),
         };
         match groups.iter_mut().find(|group| group.0 == speed.corpus) {
             Some(group) => group.1.push(bar),

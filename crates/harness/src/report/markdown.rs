@@ -38,9 +38,12 @@ pub(super) fn render(report: &Report) -> String {
         table(&mut out, "## Headline", &view::headline(report, experiment, size));
         table(&mut out, "### Differences", &view::differences(experiment, size));
         for (n, experiment) in report.experiments.iter().enumerate() {
-            let title = if n == 0 { "## Compression against vocabulary size\n\n" } else { "" };
+            let title = if n == 0 { "## Against vocabulary size\n\n" } else { "" };
             let _ = write!(out, "{title}### {}\n\n", experiment.name);
-            table(&mut out, "", &curve(experiment));
+            table(&mut out, "", &curve(experiment, Ratio::BytesPerToken));
+            if n == 0 {
+                table(&mut out, "", &curve(experiment, Ratio::BitsPerByte));
+            }
         }
         for nth in 0.. {
             let Some(premiums) = view::premiums(experiment, size, nth) else { break };
@@ -57,6 +60,7 @@ pub(super) fn render(report: &Report) -> String {
             Ratio::TokensPerWord,
         );
         table(&mut out, "## Fertility of languages", &fertility);
+        table(&mut out, "## Code and numbers", &view::code(experiment, size));
         table(&mut out, "## Morphs", &view::morphology(experiment, size));
         let rows: Vec<_> = experiment.at(size).map(|row| (row, Some(&row.overall))).collect();
         let caption = format!("{}, {} tokens", experiment.name, grouped(size as u64));
@@ -94,8 +98,8 @@ pub(super) fn render(report: &Report) -> String {
     out
 }
 
-/// Bytes per token, sizes down, algorithms across.
-pub(super) fn curve(experiment: &super::Experiment) -> Table {
+/// A ratio, sizes down, algorithms across.
+pub(super) fn curve(experiment: &super::Experiment, ratio: Ratio) -> Table {
     let algorithms = experiment.algorithms();
     let mut head = vec![view::Head::number("vocabulary")];
     head.extend(algorithms.iter().map(|name| view::Head::number(view::display_name(name))));
@@ -104,10 +108,8 @@ pub(super) fn curve(experiment: &super::Experiment) -> Table {
         cells.extend(algorithms.iter().map(|&name| {
             match experiment.at(size).find(|row| row.algorithm == name) {
                 Some(row) if row.void.is_some() => Cell::new("void"),
-                Some(row) => match row.overall.ratios.get(&Ratio::BytesPerToken) {
-                    Some(estimate) => {
-                        Cell::new(html::plain(estimate.value, Ratio::BytesPerToken.unit()))
-                    }
+                Some(row) => match row.overall.value(ratio) {
+                    Some(value) => Cell::new(html::plain(value, ratio.unit())),
                     None => Cell::new("–"),
                 },
                 None => Cell::new("–"),
@@ -115,7 +117,12 @@ pub(super) fn curve(experiment: &super::Experiment) -> Table {
         }));
         view::Line { cells, ..view::Line::default() }
     });
-    Table { id: "curve", caption: "Bytes per token".into(), head, rows: rows.collect(), note: None }
+    let caption = match ratio {
+        Ratio::BytesPerToken => "Bytes per token".to_owned(),
+        Ratio::BitsPerByte => "Bits per byte".to_owned(),
+        other => other.title().to_owned(),
+    };
+    Table { id: "curve", caption, head, rows: rows.collect(), note: None }
 }
 
 fn code(text: &str) -> String {

@@ -27,7 +27,7 @@ pub(super) fn render(report: &Report, width: usize) -> String {
         );
         table(&mut out, &view::headline(report, experiment, size), width);
         if experiment.sizes().len() > 1 {
-            table(&mut out, &markdown::curve(experiment), width);
+            table(&mut out, &markdown::curve(experiment, Ratio::BytesPerToken), width);
         }
         if let Some(premiums) = view::premiums(experiment, size, 0) {
             table(&mut out, &premiums, width);

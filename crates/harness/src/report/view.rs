@@ -224,7 +224,8 @@ impl Experiment {
 
 /// The headline: one row for each algorithm at one size.
 pub(super) fn headline(report: &Report, experiment: &Experiment, size: usize) -> Table {
-    let ratios = [Ratio::BytesPerToken, Ratio::TokensPerWord, Ratio::SingleTokenWords];
+    let ratios =
+        [Ratio::BytesPerToken, Ratio::BitsPerByte, Ratio::TokensPerWord, Ratio::SingleTokenWords];
     let rows: Vec<&Row> = experiment.at(size).collect();
     let speed = |row: &Row| {
         let measured = report.speed.iter().find(|speed| {
@@ -232,7 +233,7 @@ pub(super) fn headline(report: &Report, experiment: &Experiment, size: usize) ->
                 && speed.algorithm == row.algorithm
                 && speed.size == row.size
         });
-        measured.map(|speed| speed.pipeline)
+        measured.map(super::Speed::on_new_text)
     };
     let training = |row: &Row| {
         report.training.iter().find(|training| {
@@ -244,10 +245,11 @@ pub(super) fn headline(report: &Report, experiment: &Experiment, size: usize) ->
     let has_parity = rows.iter().any(|row| !row.parity.is_empty());
     let has_speed = rows.iter().any(|row| speed(row).is_some());
     let has_memory = rows.iter().any(|row| training(row).is_some_and(|t| t.peak_bytes.is_some()));
-    let mut head = vec![Head::text("algorithm"), Head::number("vocabulary")];
+    let mut head = vec![Head::text("algorithm")];
     head.extend(ratios.iter().map(|ratio| {
         Head::number(match ratio {
             Ratio::TokensPerWord => "tokens per word",
+            Ratio::BitsPerByte => "bits per byte",
             other => other.title(),
         })
     }));
@@ -274,8 +276,9 @@ pub(super) fn headline(report: &Report, experiment: &Experiment, size: usize) ->
     };
     let lines = rows.iter().map(|row| {
         let measures = &row.overall;
-        let mut cells =
-            vec![Cell::new(display_name(&row.algorithm)), Cell::new(grouped(row.vocab_len as u64))];
+        let smaller = row.void.is_none() && row.vocab_len != row.size;
+        let len = smaller.then(|| format!("{} tokens", grouped(row.vocab_len as u64)));
+        let mut cells = vec![Cell::new(display_name(&row.algorithm)).detail(len)];
         cells.extend(ratios.iter().map(|&ratio| {
             let mut cell = estimate_cell(measures.ratios.get(&ratio), ratio.unit());
             cell.best = row.standing == Standing::Contender
@@ -381,7 +384,8 @@ pub(super) fn differences(experiment: &Experiment, size: usize) -> Table {
         rows: rows.collect(),
         note: Some(
             "Both contestants are resampled with the same documents, so that what documents have \
-             in common cancels out."
+             in common cancels out. Each interval stands alone: of many at 95 %, about one in twenty \
+             would exclude zero by chance if there were no difference."
                 .into(),
         ),
     }
@@ -437,6 +441,53 @@ pub(super) fn all_metrics(caption: String, columns: &[(&Row, Option<&Measures>)]
     );
     push("embedding parameters", across(&|row, _| Cell::new(grouped(row.embedding_parameters))));
     Table { id: "metrics", caption, head, rows, note: None }
+}
+
+/// What concerns code and numbers: metrics down, algorithms across.
+pub(super) fn code(experiment: &Experiment, size: usize) -> Table {
+    let rows: Vec<&Row> = experiment.at(size).filter(|row| row.void.is_none()).collect();
+    let mut head = vec![Head::text("metric")];
+    head.extend(rows.iter().map(|row| Head::algorithm(&row.algorithm)));
+    let mut lines: Vec<Line> = Vec::new();
+    let mut push = |title: &str, cells: Vec<Cell>| {
+        if cells.iter().any(|cell| cell.text != "–") {
+            let cells = std::iter::once(Cell::new(title)).chain(cells).collect();
+            lines.push(Line { cells, ..Line::default() });
+        }
+    };
+    for ratio in [
+        Ratio::TokensPerIndentation,
+        Ratio::SingleTokenIndentations,
+        Ratio::MergedIndentations,
+        Ratio::SingleTokenOperators,
+        Ratio::OperatorCrossingTokens,
+    ] {
+        let cell = |row: &&Row| estimate_cell(row.overall.ratios.get(&ratio), ratio.unit());
+        let mut cells: Vec<Cell> = rows.iter().map(cell).collect();
+        mark_best(&mut cells, &rows, |row| row.overall.value(ratio), ratio);
+        push(ratio.title(), cells);
+    }
+    type Value = fn(&Measures) -> Option<f64>;
+    let numbers: [(&str, Value); 2] = [
+        ("numbers of a length cut alike", |m| m.digit_consistency),
+        ("numbers in threes from the right", |m| m.digit_alignment),
+    ];
+    for (title, value) in numbers {
+        let cells = rows.iter().map(|row| option_cell(value(&row.overall), Unit::Share));
+        push(title, cells.collect());
+    }
+    Table {
+        id: "code",
+        caption: format!(
+            "Held-out text of {}, vocabulary of {} tokens: indentation and operators in code, \
+             numbers everywhere",
+            experiment.name,
+            grouped(size as u64)
+        ),
+        head,
+        rows: lines,
+        note: None,
+    }
 }
 
 /// Token boundaries against those of morphs, if gold segmentations were given.
@@ -545,9 +596,13 @@ pub(super) fn by_group(
     Table { id, caption, head, rows: lines.collect(), note: None }
 }
 
+/// Marks the best contender of a row; none where all are equal.
 fn mark_best(cells: &mut [Cell], rows: &[&Row], value: impl Fn(&Row) -> Option<f64>, ratio: Ratio) {
     let contenders = rows.iter().filter(|row| row.standing == Standing::Contender);
     let values = contenders.filter_map(|row| value(row));
+    if values.clone().max_by(f64::total_cmp) == values.clone().min_by(f64::total_cmp) {
+        return;
+    }
     let best = match ratio.better() {
         Better::Higher => values.max_by(f64::total_cmp),
         Better::Lower => values.min_by(f64::total_cmp),
@@ -617,6 +672,7 @@ pub(super) fn speed(report: &Report) -> Table {
             Cell::new(display_name(&speed.algorithm)),
             Cell::new(grouped(speed.size as u64)),
             Cell::new(bytes(speed.bytes)),
+            speed.first.map_or_else(Cell::none, |first| rounds_cell(&first, significant)),
             rounds_cell(&speed.pipeline, significant),
             rounds_cell(&speed.encode, significant),
         ],
@@ -632,14 +688,17 @@ pub(super) fn speed(report: &Report) -> Table {
             Head::text("algorithm"),
             Head::number("vocabulary"),
             Head::number("text"),
-            Head::number("text to ids"),
-            Head::number("pieces to ids"),
+            Head::number("new text to ids"),
+            Head::number("seen text to ids"),
+            Head::number("seen pieces to ids"),
         ],
         rows: rows.collect(),
         note: Some(
             "Median of interleaved rounds with the range: every algorithm is timed once in each \
              round, so that a disturbance of the machine falls on all of them. “Text to ids” is \
-             splitting and encoding, “pieces to ids” the algorithm alone."
+             splitting and encoding, “pieces to ids” the algorithm alone. New text is encoded in a \
+             new session; seen text in a session that has encoded it before, which an encoder that \
+             remembers pieces turns into looking them up."
                 .into(),
         ),
     }
