@@ -2,10 +2,11 @@ use alloc::vec::Vec;
 use core::fmt;
 
 use hashbrown::HashMap;
-use piece_table::{Apart, Miss, PieceTable, Size};
+use piece_table::{Apart, Miss, PieceTable, Sink, Size};
 use tokenizer_core::{Encode, Model, Rng, Span, Token, TokenId, TokenKind};
 
 use crate::Bpe;
+use crate::compact::LONGEST;
 use crate::engine::{Blind, Node, Scratch, Watch};
 use crate::model::Context;
 use crate::pairs::Symbol;
@@ -29,12 +30,19 @@ struct Merger<'m> {
     buffer: Vec<u8>,
     splits: Splits,
     stack: Vec<Node>,
+    /// How many pieces the table asked for.
+    asked: usize,
 }
+
+/// A session that asked for so many pieces has the model's words built: that costs about as much as
+/// finding a few thousand tokens in the vocabulary, and a program that encodes a short text never
+/// pays for it.
+const ASKED_BEFORE_WORDS: usize = 4096;
 
 impl<'m> Encoder<'m> {
     pub(crate) fn new(model: &'m Bpe, size: Size) -> Self {
         Self {
-            table: PieceTable::with_size(Some(model.words()), size),
+            table: PieceTable::with_size(model.words_if_built(), size),
             merger: Merger {
                 model,
                 scratch: Scratch::default(),
@@ -42,8 +50,23 @@ impl<'m> Encoder<'m> {
                 buffer: Vec::new(),
                 splits: Splits::default(),
                 stack: Vec::new(),
+                asked: 0,
             },
         }
+    }
+
+    /// How many pieces of batches were neither words nor met lately, since the session began.
+    #[must_use]
+    pub fn asked(&self) -> usize {
+        self.merger.asked
+    }
+
+    #[inline]
+    fn encode_batch(&mut self, text: &[u8], pieces: &[Span], sink: &mut impl Sink) {
+        if self.merger.asked > ASKED_BEFORE_WORDS && !self.table.has_words() {
+            self.table.set_words(self.merger.model.words());
+        }
+        self.table.encode(text, pieces, &mut self.merger, sink);
     }
 
     /// The model of the session.
@@ -65,7 +88,7 @@ impl<'m> Encoder<'m> {
     /// [`encode_piece`](Encode::encode_piece) for every piece that
     /// [`whole_piece`](Self::whole_piece) does not know.
     pub fn merge_piece(&mut self, piece: &[u8], tokens: &mut Vec<Token>) {
-        self.merger.merge_in(Context::WHOLE, piece, tokens);
+        self.merger.merge(piece, tokens);
     }
 
     pub(crate) fn merge_in(&mut self, context: Context, piece: &[u8], tokens: &mut Vec<Token>) {
@@ -102,14 +125,23 @@ impl<'m> Encoder<'m> {
 impl Miss for Merger<'_> {
     #[inline]
     fn encode(&mut self, piece: &[u8], tokens: &mut Vec<Token>) {
+        self.asked += 1;
         match self.model.whole_piece(piece, &mut self.buffer) {
             Some(id) => tokens.push(Token { id, len: piece.len() as u32 }),
-            None => self.merge_in(Context::WHOLE, piece, tokens),
+            None => self.merge(piece, tokens),
         }
     }
 }
 
 impl Merger<'_> {
+    #[inline]
+    fn merge(&mut self, piece: &[u8], tokens: &mut Vec<Token>) {
+        match self.model.compact() {
+            Some(compact) if (1..=LONGEST).contains(&piece.len()) => compact.merge(piece, tokens),
+            _ => self.merge_in(Context::WHOLE, piece, tokens),
+        }
+    }
+
     fn merge_in(&mut self, context: Context, piece: &[u8], tokens: &mut Vec<Token>) {
         self.start(piece, context);
         let Self { model, scratch, nodes, splits, .. } = self;
@@ -200,7 +232,7 @@ impl Encode for Encoder<'_> {
     }
 
     fn encode_pieces(&mut self, text: &[u8], pieces: &[Span], tokens: &mut Vec<Token>) {
-        self.table.encode(text, pieces, &mut self.merger, tokens);
+        self.encode_batch(text, pieces, tokens);
     }
 
     fn encode_pieces_apart(
@@ -210,16 +242,16 @@ impl Encode for Encoder<'_> {
         tokens: &mut Vec<Token>,
         ends: &mut Vec<usize>,
     ) {
-        self.table.encode(text, pieces, &mut self.merger, &mut Apart { tokens, ends });
+        self.encode_batch(text, pieces, &mut Apart { tokens, ends });
     }
 
     fn encode_ids_into(&mut self, text: &[u8], pieces: &[Span], ids: &mut Vec<TokenId>) {
-        self.table.encode(text, pieces, &mut self.merger, ids);
+        self.encode_batch(text, pieces, ids);
     }
 
     fn count_pieces(&mut self, text: &[u8], pieces: &[Span]) -> usize {
         let mut count = 0;
-        self.table.encode(text, pieces, &mut self.merger, &mut count);
+        self.encode_batch(text, pieces, &mut count);
         count
     }
 }

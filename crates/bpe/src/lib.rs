@@ -50,6 +50,7 @@ extern crate alloc;
 #[cfg(feature = "std")]
 extern crate std;
 
+mod compact;
 mod encoder;
 mod engine;
 mod error;
@@ -68,5 +69,7 @@ pub use error::BuildError;
 pub use explain::{Trace, TracedMerge, Unreachable};
 pub use model::{Bpe, Rules};
 pub use options::{Alphabet, BpeOptions, EndOfWord};
+/// What [`Bpe::session_of_size`] takes.
+pub use piece_table::Size;
 #[cfg(feature = "train")]
 pub use train::{BpeTrainer, ByteOrder, Goal, InitialBytes, MergeStep, Ties, TrainError};

@@ -7,10 +7,11 @@ use hashbrown::HashMap;
 use piece_table::{Size, Words};
 use tokenizer_core::{Decode, DecodeError, Encode, Model, Token, TokenId, TokenKind, Vocab, utf8};
 
+use crate::compact::{Compact, RankedMerge};
 use crate::engine::{Blind, Node, Scratch};
 use crate::error::{BuildErrorKind, LONGEST_UNUSED};
 use crate::frozen::Frozen;
-use crate::pairs::{Merge, NO_MERGE, NO_SYMBOL, PairTable, Symbol};
+use crate::pairs::{Merge, NO_MERGE, NO_SYMBOL, PairTable, Symbol, WideTable};
 use crate::{Alphabet, BpeOptions, BuildError, Encoder, EndOfWord};
 
 /// A byte-pair encoding model: immutable, shared by any number of sessions.
@@ -23,6 +24,8 @@ pub struct Bpe {
     rules: Rules,
     options: BpeOptions,
     pairs: PairTable,
+    /// The same merges for short pieces, where they allow it.
+    compact: Option<Compact>,
     /// Tokens that merging alone makes of their own text.
     reachable: Bits,
     /// Tokens that the piece of their own text encodes to, merged or not.
@@ -37,7 +40,11 @@ pub struct Bpe {
     frozen: Frozen,
     /// Some unused piece of more than one unit exists, so results may have to be split again.
     splits_unused: bool,
-    /// The short pieces that are one token.
+    /// The short pieces that are one token. Built when a session first needs them, or with the
+    /// model where the standard library's cell is not to be had.
+    #[cfg(feature = "std")]
+    words: std::sync::OnceLock<Words>,
+    #[cfg(not(feature = "std"))]
     words: Words,
 }
 
@@ -87,7 +94,7 @@ impl Bpe {
                 (merge != NO_MERGE && merge.product() == token).then_some(merge.rank())
             });
         } else {
-            model.pairs = all;
+            model.pairs = PairTable::Wide(all);
             model.find_reachable();
         }
         model.find_whole();
@@ -109,6 +116,63 @@ impl Bpe {
             .map(|(id, _, kind)| (kind == TokenKind::Normal).then_some(id.0))
             .collect();
         model.prune_unlisted(&ranks);
+        model.find_whole();
+        Ok(model)
+    }
+
+    /// As [`from_ranks`](Self::from_ranks), for callers that know the merge of each token already:
+    /// its left and right part, in order of id, as [`recover_merges`](Self::recover_merges) and the
+    /// `encodings` crate have them. Finding them takes most of the time of `from_ranks`; this takes
+    /// a few nanoseconds a token.
+    ///
+    /// The merges must be those that `from_ranks` finds, for other ones give another model: what is
+    /// checked is that parts and token have the same length.
+    ///
+    /// # Errors
+    ///
+    /// As `from_ranks`, and if a merge names ids that the vocabulary does not hold, or the lengths
+    /// contradict each other.
+    pub fn from_ranks_and_merges(
+        vocab: Vocab,
+        merges: &[(TokenId, TokenId, TokenId)],
+        options: BpeOptions,
+    ) -> Result<Self, BuildError> {
+        let mut model = Self::unmerged(vocab, Rules::Ranks, options)?;
+        let len = |id| model.vocab.bytes(id).map_or(0, <[u8]>::len);
+        for (merge, &(left, right, token)) in merges.iter().enumerate() {
+            for id in [left, right, token] {
+                if model.vocab.kind(id) != Some(TokenKind::Normal) {
+                    let vocab_len = model.vocab.len();
+                    return Err(BuildError::new(BuildErrorKind::MergeNames {
+                        merge,
+                        id,
+                        vocab_len,
+                    }));
+                }
+            }
+            if len(left) + len(right) != len(token) {
+                return Err(BuildError::new(BuildErrorKind::NoProduct { merge, left, right }));
+            }
+        }
+        let ranked = merges.iter().map(|&(left, right, token)| RankedMerge {
+            rank: token.0,
+            left: left.0,
+            right: right.0,
+            product: token.0,
+        });
+        model.find_compact(ranked.clone());
+        if !matches!(model.pairs, PairTable::Narrow(_)) {
+            // Not byte-level, or ids that are no ranks: find everything out as always.
+            return Self::from_ranks(model.vocab, model.options);
+        }
+        for (id, bytes, kind) in model.vocab.iter() {
+            if kind == TokenKind::Normal && bytes.len() == 1 {
+                model.reachable.set(id.0);
+            }
+        }
+        for merge in ranked {
+            model.reachable.set(merge.product);
+        }
         model.find_whole();
         Ok(model)
     }
@@ -151,7 +215,7 @@ impl Bpe {
         if model.splits_unused {
             // What an unused piece splits into depends on pairs that were only looked at, so none
             // may be missing.
-            model.pairs = model.all_splits(&ranks)?;
+            model.pairs = PairTable::Wide(model.all_splits(&ranks)?);
             model.find_reachable();
         } else {
             model.prune_unlisted(&ranks);
@@ -184,8 +248,19 @@ impl Bpe {
         Encoder::new(self, size)
     }
 
+    /// The short pieces that are one token; built by the first session that needs them.
     pub(crate) fn words(&self) -> &Words {
+        #[cfg(feature = "std")]
+        return self.words.get_or_init(|| self.known_words());
+        #[cfg(not(feature = "std"))]
         &self.words
+    }
+
+    pub(crate) fn words_if_built(&self) -> Option<&Words> {
+        #[cfg(feature = "std")]
+        return self.words.get();
+        #[cfg(not(feature = "std"))]
+        Some(&self.words)
     }
 
     /// The model before any pair merges, its options checked.
@@ -223,7 +298,8 @@ impl Bpe {
             vocab,
             rules,
             options,
-            pairs: PairTable::with_capacity(0),
+            pairs: PairTable::Wide(WideTable::with_capacity(0)),
+            compact: None,
             reachable: Bits::new(tokens),
             whole: Bits::new(tokens),
             units,
@@ -231,18 +307,18 @@ impl Bpe {
             extra: HashMap::new(),
             frozen: Frozen::default(),
             splits_unused: false,
-            words: Words::default(),
+            words: Default::default(),
         })
     }
 
     /// Every listed pair with its rank and product.
-    fn listed_pairs(&self, merges: &[(TokenId, TokenId)]) -> Result<PairTable, BuildError> {
+    fn listed_pairs(&self, merges: &[(TokenId, TokenId)]) -> Result<WideTable, BuildError> {
         let fail = |kind| Err(BuildError::new(kind));
         if merges.len() >= u32::MAX as usize {
             return fail(BuildErrorKind::TooManyMerges { merges: merges.len() });
         }
         let prefix = self.options.continuing_prefix.as_deref().unwrap_or("").as_bytes();
-        let mut pairs = PairTable::with_capacity(merges.len());
+        let mut pairs = WideTable::with_capacity(merges.len());
         let mut text = Vec::new();
         for (merge, &(left, right)) in merges.iter().enumerate() {
             text.clear();
@@ -315,7 +391,8 @@ impl Bpe {
         let mut order: Vec<u32> = (0..self.vocab.len() as u32).collect();
         let len = |id: u32| self.vocab.bytes(TokenId(id)).map_or(0, <[u8]>::len);
         order.sort_by_key(|&id| len(id));
-        let mut pairs = PairTable::with_capacity(self.vocab.len());
+        let mut pairs = PairTable::Wide(WideTable::with_capacity(self.vocab.len()));
+        let mut merges = Vec::new();
         let mut reachable = Bits::new(self.vocab.len());
         let (mut nodes, mut scratch) = (Vec::new(), Scratch::default());
         for id in order {
@@ -331,8 +408,11 @@ impl Bpe {
                 [Node { symbol: left, .. }, Node { symbol: right, .. }]
                     if left != NO_SYMBOL && right != NO_SYMBOL =>
                 {
-                    if let Some(rank) = rank(left, right, id) {
+                    if let Some(rank) = rank(left, right, id)
+                        && let PairTable::Wide(pairs) = &mut pairs
+                    {
                         pairs.insert(left, right, Merge::new(rank, id));
+                        merges.push(RankedMerge { rank, left, right, product: id });
                         reachable.set(id);
                     }
                 }
@@ -340,6 +420,20 @@ impl Bpe {
             }
         }
         (self.pairs, self.reachable) = (pairs, reachable);
+        merges.sort_unstable_by_key(|merge| merge.rank);
+        self.find_compact(merges.iter().copied());
+    }
+
+    /// Fills `compact` from all merges in order of rank, where pieces begin as bytes.
+    fn find_compact(&mut self, merges: impl ExactSizeIterator<Item = RankedMerge> + Clone) {
+        if !self.plain_bytes {
+            return;
+        }
+        self.compact = Compact::new(&self.units, self.vocab.len(), merges);
+        let pairs = self.compact.as_ref().and_then(Compact::pairs_of_ids);
+        if let (Rules::Ranks, Some(pairs)) = (&self.rules, pairs) {
+            self.pairs = PairTable::Narrow(pairs);
+        }
     }
 
     /// [`prune`](Self::prune) where any two symbols merge whose bytes together are a ranked token.
@@ -358,7 +452,7 @@ impl Bpe {
     }
 
     /// Every way to put a ranked token together from two symbols.
-    fn all_splits(&self, ranks: &[Option<u32>]) -> Result<PairTable, BuildError> {
+    fn all_splits(&self, ranks: &[Option<u32>]) -> Result<WideTable, BuildError> {
         let mut unused: HashMap<&[u8], Symbol> = HashMap::new();
         for (id, bytes, kind) in self.vocab.iter() {
             if kind == TokenKind::Unused && self.vocab.get(bytes).is_none() {
@@ -369,7 +463,7 @@ impl Bpe {
             Some(id) => (self.vocab.kind(id) != Some(TokenKind::UserDefined)).then_some(id.0),
             None => self.extra.get(bytes).or_else(|| unused.get(bytes)).copied(),
         };
-        let mut pairs = PairTable::with_capacity(self.vocab.len());
+        let mut pairs = WideTable::with_capacity(self.vocab.len());
         for (id, bytes, kind) in self.vocab.iter() {
             let Some(rank) = ranks[id.index()] else { continue };
             if kind == TokenKind::Unused && unused.get(bytes) != Some(&id.0) {
@@ -437,7 +531,10 @@ impl Bpe {
             }
         }
         self.whole = whole;
-        self.words = self.known_words();
+        #[cfg(not(feature = "std"))]
+        {
+            self.words = self.known_words();
+        }
     }
 
     /// The pieces that [`whole_piece`](Self::whole_piece) knows, those of low ids first.
@@ -486,6 +583,12 @@ impl Bpe {
     pub(crate) fn affixes(&self) -> (Option<&[u8]>, Option<&[u8]>) {
         let mark = self.options.end_of_word.as_ref().map(|mark| mark.mark().as_bytes());
         (self.options.continuing_prefix.as_deref().map(str::as_bytes), mark)
+    }
+
+    /// The merges for short pieces.
+    #[inline]
+    pub(crate) fn compact(&self) -> Option<&Compact> {
+        self.compact.as_ref()
     }
 
     pub(crate) fn pairs(&self) -> &PairTable {

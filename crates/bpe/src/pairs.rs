@@ -1,3 +1,5 @@
+use alloc::boxed::Box;
+use alloc::sync::Arc;
 use alloc::vec;
 use alloc::vec::Vec;
 
@@ -33,11 +35,42 @@ impl Merge {
     }
 }
 
-/// Which pairs of symbols merge: open addressing with linear probing, at most half full.
+/// Which pairs of symbols merge.
+#[derive(Clone)]
+pub(crate) enum PairTable {
+    /// Any ranks.
+    Wide(WideTable),
+    /// Ranks are the products' symbols.
+    Narrow(Arc<NarrowTable>),
+}
+
+impl PairTable {
+    /// The merge of a pair, or [`NO_MERGE`].
+    #[inline]
+    pub(crate) fn get(&self, left: Symbol, right: Symbol) -> Merge {
+        match self {
+            Self::Wide(table) => table.get(left, right),
+            Self::Narrow(table) => match table.get(left, right) {
+                Some(product) => Merge::new(product, product),
+                None => NO_MERGE,
+            },
+        }
+    }
+
+    /// The highest rank, 0 if there is no pair.
+    pub(crate) fn max_rank(&self) -> u32 {
+        match self {
+            Self::Wide(table) => table.max_rank,
+            Self::Narrow(table) => table.max_product,
+        }
+    }
+}
+
+/// Open addressing with linear probing, at most half full.
 ///
 /// 16 bytes a slot, so that a probe touches one cache line and is most often one comparison.
 #[derive(Clone)]
-pub(crate) struct PairTable {
+pub(crate) struct WideTable {
     slots: Vec<Slot>,
     shift: u32,
     len: usize,
@@ -54,7 +87,7 @@ struct Slot {
 /// slot and so the right answer.
 const EMPTY: Slot = Slot { key: u64::MAX, merge: NO_MERGE };
 
-impl PairTable {
+impl WideTable {
     /// A table that holds `pairs` pairs without growing.
     pub(crate) fn with_capacity(pairs: usize) -> Self {
         let slots = (pairs.max(2) * 2).next_power_of_two();
@@ -73,11 +106,6 @@ impl PairTable {
             }
             at = (at + 1) & (self.slots.len() - 1);
         }
-    }
-
-    /// The highest rank, 0 if there is no pair.
-    pub(crate) fn max_rank(&self) -> u32 {
-        self.max_rank
     }
 
     /// Sets the merge of a pair; the last one said wins.
@@ -119,13 +147,79 @@ fn key(left: Symbol, right: Symbol) -> u64 {
     u64::from(left) << 32 | u64::from(right)
 }
 
+/// Pairs and what they become, without ranks: 8 bytes a slot, at most 4/7 full.
+#[derive(Clone)]
+pub(crate) struct NarrowTable {
+    /// `left << 43 | right << 22 | product`; all ones where free.
+    slots: Box<[u64]>,
+    max_product: Symbol,
+}
+
+/// Symbols are less than all ones, so that no pair looks like a free slot.
+const SYMBOL_BITS: u32 = 21;
+const PRODUCT_BITS: u32 = u64::BITS - 2 * SYMBOL_BITS;
+const FREE: u64 = u64::MAX;
+
+impl NarrowTable {
+    /// A table for that many pairs of symbols below `n_symbols`. `None` where they are too many.
+    pub(crate) fn new(n_symbols: usize, pairs: usize) -> Option<Self> {
+        // At least one slot stays free, where searches end.
+        let slots = vec![FREE; pairs * 7 / 4 + 2].into();
+        (n_symbols < 1 << SYMBOL_BITS).then_some(Self { slots, max_product: 0 })
+    }
+
+    /// What a pair becomes.
+    #[inline(always)]
+    pub(crate) fn get(&self, left: Symbol, right: Symbol) -> Option<Symbol> {
+        // Too large a symbol, as NO_SYMBOL, must not look like another pair.
+        if (left | right) >> SYMBOL_BITS != 0 {
+            return None;
+        }
+        let key = u64::from(left) << SYMBOL_BITS | u64::from(right);
+        let mut at = self.home(key);
+        loop {
+            let slot = self.slots[at];
+            if slot >> PRODUCT_BITS == key {
+                return Some(slot as Symbol & ((1 << PRODUCT_BITS) - 1));
+            }
+            if slot == FREE {
+                return None;
+            }
+            at = self.after(at);
+        }
+    }
+
+    /// Adds a pair that was not added before.
+    pub(crate) fn insert(&mut self, left: Symbol, right: Symbol, product: Symbol) {
+        let key = u64::from(left) << SYMBOL_BITS | u64::from(right);
+        let mut at = self.home(key);
+        while self.slots[at] != FREE {
+            at = self.after(at);
+        }
+        self.slots[at] = key << PRODUCT_BITS | u64::from(product);
+        self.max_product = self.max_product.max(product);
+    }
+
+    #[inline(always)]
+    fn after(&self, at: usize) -> usize {
+        if at + 1 == self.slots.len() { 0 } else { at + 1 }
+    }
+
+    /// Fibonacci hashing, scaled to any number of slots.
+    #[inline(always)]
+    fn home(&self, key: u64) -> usize {
+        let hash = key.wrapping_mul(0x9E37_79B9_7F4A_7C15) >> 32;
+        ((hash * self.slots.len() as u64) >> 32) as usize
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
 
     #[test]
     fn finds_what_was_inserted_last_and_nothing_else() {
-        let mut table = PairTable::with_capacity(0);
+        let mut table = WideTable::with_capacity(0);
         for i in 0..5000u32 {
             table.insert(i, i.wrapping_mul(7919) % 1000, Merge::new(i, i + 1));
         }
@@ -137,5 +231,23 @@ mod tests {
         }
         assert_eq!(table.get(NO_SYMBOL, NO_SYMBOL), NO_MERGE);
         assert_eq!(table.len, 5000);
+    }
+
+    #[test]
+    fn narrow_tables_find_what_was_inserted_and_nothing_else() {
+        let mut table = NarrowTable::new(6000, 5000).unwrap();
+        let other = |i: u32| i.wrapping_mul(7919) % 1000;
+        for i in 0..5000 {
+            table.insert(i, other(i), i + 1);
+        }
+        for i in 0..5000 {
+            assert_eq!(table.get(i, other(i)), Some(i + 1));
+            assert_eq!(table.get(i, 1000), None);
+            assert_eq!(table.get(i, other(i) | 1 << 21), None);
+        }
+        assert_eq!(table.get(NO_SYMBOL, NO_SYMBOL), None);
+        assert_eq!(PairTable::Narrow(Arc::new(table)).max_rank(), 5000);
+        assert!(NarrowTable::new(1 << 21, 1).is_none());
+        assert_eq!(NarrowTable::new(9, 0).unwrap().get(1, 2), None);
     }
 }

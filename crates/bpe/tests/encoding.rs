@@ -5,8 +5,7 @@
 #![allow(clippy::unwrap_used)] // The whole file is tests; helpers unwrap for them.
 
 use bpe::naive::NaiveEncoder;
-use bpe::{Alphabet, Bpe, BpeOptions, EndOfWord};
-use piece_table::Size;
+use bpe::{Alphabet, Bpe, BpeOptions, EndOfWord, Rules, Size};
 use proptest::prelude::*;
 use testkit::{laws, strategies, texts};
 use tokenizer_core::{Decode, Encode, Model, Rng, Span, Token, TokenId, TokenKind, Vocab};
@@ -621,6 +620,44 @@ fn any_model() -> impl Strategy<Value = Bpe> {
     })
 }
 
+/// Models of all 256 bytes, whose merges for short pieces are renumbered by rank: tokens come before
+/// or behind the bytes, in any order, and lists of merges in another.
+fn any_byte_model() -> impl Strategy<Value = Bpe> {
+    let tokens = proptest::collection::vec("[ab é中]{1,3}", 0..40);
+    (tokens, any::<[bool; 2]>(), 0..40usize, 1..97u32).prop_map(
+        |(tokens, [ranks, ignore_merges], before, shuffle)| {
+            let mut builder = Vocab::builder();
+            let mut push = |token: &[u8]| {
+                // Repeats are refused, which is as good as not drawn.
+                let _ = builder.push(token, TokenKind::Normal);
+            };
+            let (first, last) = tokens.split_at(before.min(tokens.len()));
+            // Parts of characters are tokens, too.
+            let cut = |token: &String| token.as_bytes()[usize::from(token.len() > 4)..].to_vec();
+            first.iter().map(cut).for_each(|token| push(&token));
+            (0..=255u8).for_each(|byte| push(&[byte]));
+            last.iter().map(cut).for_each(|token| push(&token));
+            let vocab = builder.build();
+            let mut options = BpeOptions::default();
+            options.ignore_merges = ignore_merges;
+            if ranks {
+                return Bpe::from_ranks(vocab, options).unwrap();
+            }
+            let mut merges = Vec::new();
+            for (_, bytes, _) in vocab.iter() {
+                for at in 1..bytes.len() {
+                    let (left, right) = bytes.split_at(at);
+                    if let (Some(left), Some(right)) = (vocab.get(left), vocab.get(right)) {
+                        merges.push((left, right));
+                    }
+                }
+            }
+            merges.sort_by_key(|(left, right)| (left.0 * 7 + right.0 * 5) * shuffle % 101);
+            Bpe::from_merges(vocab, merges, options).unwrap()
+        },
+    )
+}
+
 /// The lengths need not add up where characters are dropped or were given wrong lengths on
 /// purpose, so the laws of `testkit` do not apply here.
 fn fast_is_naive(model: &Bpe, piece: &[u8]) {
@@ -667,6 +704,44 @@ proptest! {
         }
         fast_is_naive(&model, long.as_bytes());
         fast_is_naive(&model, &bytes);
+    }
+
+    #[test]
+    fn fast_equals_naive_on_any_bytes(
+        model in any_byte_model(),
+        pieces in proptest::collection::vec("[ab é中]{0,16}", 1..6),
+        long in "[ab é中]{10,50}",
+        bytes in strategies::any_bytes(),
+    ) {
+        for piece in &pieces {
+            fast_is_naive(&model, piece.as_bytes());
+        }
+        fast_is_naive(&model, long.as_bytes());
+        fast_is_naive(&model, &bytes);
+    }
+
+    #[test]
+    fn known_merges_build_the_model_that_ranks_build(
+        model in any_byte_model(),
+        piece in "[ab é中]{0,40}",
+    ) {
+        let Rules::Ranks = model.rules() else { return Ok(()) };
+        // The last merge of each token that merging makes.
+        let merges: Vec<_> = model
+            .vocab()
+            .iter()
+            .filter_map(|(id, bytes, _)| {
+                let last = *model.trace(bytes).merges.last()?;
+                (last.product == id).then_some((last.left?, last.right?, id))
+            })
+            .collect();
+        let options = model.options().clone();
+        let quick = Bpe::from_ranks_and_merges(model.vocab().clone(), &merges, options).unwrap();
+        let tokens = encode(&model, &piece);
+        prop_assert_eq!(encode(&quick, &piece), tokens);
+        prop_assert_eq!(quick.trace(piece.as_bytes()), model.trace(piece.as_bytes()));
+        prop_assert_eq!(quick.unreachable_tokens(), model.unreachable_tokens());
+        prop_assert_eq!(quick.recover_merges(), model.recover_merges());
     }
 
     #[test]

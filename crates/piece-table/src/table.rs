@@ -58,6 +58,18 @@ impl<'w> PieceTable<'w> {
         Self { words, recent: Recent::new(size), is_cold: true, tokens: Vec::new() }
     }
 
+    /// Whether there are words of a model.
+    #[must_use]
+    pub fn has_words(&self) -> bool {
+        self.words.is_some()
+    }
+
+    /// Puts the table in front of a model's words, which may be built when it shows that they are
+    /// worth it.
+    pub fn set_words(&mut self, words: &'w Words) {
+        self.words = Some(words);
+    }
+
     /// Gives the tokens of the pieces of `text` to `sink`, in order.
     ///
     /// # Panics

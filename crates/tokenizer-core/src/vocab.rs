@@ -2,6 +2,7 @@ use alloc::vec::Vec;
 use core::fmt;
 use core::hash::BuildHasher;
 
+use hashbrown::hash_table::Entry;
 use hashbrown::{DefaultHashBuilder, HashTable};
 
 use crate::{TokenId, TokenKind};
@@ -189,8 +190,26 @@ impl VocabBuilder {
                 if bytes.is_empty() {
                     return Err(VocabError::new(Kind::Empty { id }));
                 }
-                if let Some(first) = vocab.get(bytes) {
-                    return Err(VocabError::new(Kind::Duplicate { id, first: first.0 }));
+                let Vocab { index, hasher, arena, ends, .. } = &mut *vocab;
+                let slice = |other: u32| {
+                    let i = other as usize;
+                    let start = if i == 0 { 0 } else { ends[i - 1] as usize };
+                    &arena[start..ends[i] as usize]
+                };
+                let hash = hasher.hash_one(bytes);
+                let entry = index.entry(
+                    hash,
+                    |&other| slice(other) == bytes,
+                    |&other| hasher.hash_one(slice(other)),
+                );
+                match entry {
+                    Entry::Occupied(first) => {
+                        let first = *first.get();
+                        return Err(VocabError::new(Kind::Duplicate { id, first }));
+                    }
+                    Entry::Vacant(entry) => {
+                        entry.insert(id);
+                    }
                 }
             }
         }
@@ -198,16 +217,20 @@ impl VocabBuilder {
         vocab.ends.push(end);
         vocab.kinds.push(kind);
         vocab.max_token_len = vocab.max_token_len.max(bytes.len());
-        if !matches!(kind, TokenKind::Unused | TokenKind::Byte) {
-            let Vocab { index, hasher, arena, ends, .. } = vocab;
-            let hash = hasher.hash_one(bytes);
-            index.insert_unique(hash, id, |&other| {
-                let i = other as usize;
-                let start = if i == 0 { 0 } else { ends[i - 1] as usize };
-                hasher.hash_one(&arena[start..ends[i] as usize])
-            });
-        }
         Ok(TokenId(id))
+    }
+
+    /// Makes room for that many more tokens of that many bytes in all, which saves growing.
+    pub fn reserve(&mut self, tokens: usize, bytes: usize) {
+        let Vocab { index, hasher, arena, ends, kinds, .. } = &mut self.vocab;
+        index.reserve(tokens, |&other| {
+            let i = other as usize;
+            let start = if i == 0 { 0 } else { ends[i - 1] as usize };
+            hasher.hash_one(&arena[start..ends[i] as usize])
+        });
+        arena.reserve(bytes);
+        ends.reserve(tokens);
+        kinds.reserve(tokens);
     }
 
     /// The number of tokens so far, which is the next id.

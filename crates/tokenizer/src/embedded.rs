@@ -1,6 +1,7 @@
 //! The published encodings without a file.
 
 use encodings::Ranks;
+use tokenizer_core::TokenId;
 
 use crate::lower::{RanksSetup, TiktokenEncoding};
 use crate::pipeline::Tokenizer;
@@ -32,7 +33,14 @@ impl Tokenizer {
     #[must_use]
     pub fn from_encoding(encoding: TiktokenEncoding) -> Self {
         let tokens = encoding.ranks().unpack();
-        Self::from_tokens(tokens.iter(), &RanksSetup::from(encoding))
+        let merges: Vec<_> = tokens
+            .iter()
+            .filter_map(|(rank, _)| {
+                let (left, right) = tokens.merge_of(rank)?;
+                Some((TokenId(left), TokenId(right), TokenId(rank)))
+            })
+            .collect();
+        Self::from_tokens(tokens.iter(), Some(&merges), &RanksSetup::from(encoding))
             .expect("the tests load every published encoding")
     }
 }

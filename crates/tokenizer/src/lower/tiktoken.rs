@@ -154,15 +154,21 @@ impl Tokenizer {
     ///
     /// If the pattern cannot be compiled, a special token repeats, or its id is that of a rank.
     pub fn from_ranks(ranks: &IdMap<[u8]>, setup: &RanksSetup) -> Result<Self, LowerError> {
-        Self::from_tokens(ranks.iter(), setup)
+        Self::from_tokens(ranks.iter(), None, setup)
     }
 
-    /// As [`from_ranks`](Self::from_ranks), of tokens in order of rank.
+    /// As [`from_ranks`](Self::from_ranks), of tokens in order of rank, and of the merges that make
+    /// them where they are known.
     pub(crate) fn from_tokens<'t>(
         tokens: impl Iterator<Item = (u32, &'t [u8])>,
+        merges: Option<&[(TokenId, TokenId, TokenId)]>,
         setup: &RanksSetup,
     ) -> Result<Self, LowerError> {
         let mut vocab = Vocab::builder();
+        if let Some(merges) = merges {
+            // Tokens have seven bytes on average, and bytes have no merge.
+            vocab.reserve(merges.len() + 256, merges.len() * 8);
+        }
         for (id, token) in tokens {
             fill_to(&mut vocab, id, "ranks")?;
             vocab
@@ -180,7 +186,7 @@ impl Tokenizer {
         }
         let special = setup.special_tokens.iter();
         let special = special.map(|(token, id)| AddedToken::special(token, TokenId(*id))).collect();
-        byte_pairs(vocab, &setup.pattern, special)
+        byte_pairs(vocab, merges, &setup.pattern, special)
     }
 
     /// The tokenizer that a tekken.json describes.
@@ -201,17 +207,22 @@ impl Tokenizer {
             fill_to(&mut vocab, document.id_of_rank(rank), "vocab")?;
             vocab.push(token, TokenKind::Normal).map_err(fail)?;
         }
-        byte_pairs(vocab.build(), &document.pattern, special)
+        byte_pairs(vocab.build(), None, &document.pattern, special)
     }
 }
 
 fn byte_pairs(
     vocab: Vocab,
+    merges: Option<&[(TokenId, TokenId, TokenId)]>,
     pattern: &str,
     special: Vec<AddedToken>,
 ) -> Result<Tokenizer, LowerError> {
-    let model = Bpe::from_ranks(vocab, BpeOptions::default())
-        .map_err(|error| LowerError::caused("ranks", error))?;
+    let options = BpeOptions::default();
+    let model = match merges {
+        Some(merges) => Bpe::from_ranks_and_merges(vocab, merges, options),
+        None => Bpe::from_ranks(vocab, options),
+    };
+    let model = model.map_err(|error| LowerError::caused("ranks", error))?;
     let splitter =
         RegexSplitter::new(pattern).map_err(|error| LowerError::caused("pattern", error))?;
     let mut parts = Parts::new(Box::new(model));

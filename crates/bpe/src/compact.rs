@@ -1,0 +1,230 @@
+//! Merging of short pieces in small numbers: what runs when a table of known pieces misses.
+
+use alloc::boxed::Box;
+use alloc::sync::Arc;
+use alloc::vec;
+use alloc::vec::Vec;
+
+use tokenizer_core::{Token, TokenId};
+
+use crate::pairs::{NarrowTable, Symbol};
+
+/// The merges of a model whose symbols begin as single bytes, renumbered so that a symbol's number
+/// is its rank: first all symbols that no merge makes, then the products in order of rank. Then a
+/// pair and what it becomes fit 8 bytes, and a rank and a place 4.
+///
+/// Exists where each rank makes one product and each product has one rank.
+#[derive(Clone)]
+pub(crate) struct Compact {
+    /// What two bytes become, for the pairs that a piece begins with.
+    bytes: Box<[Entry]>,
+    /// The number of each byte.
+    units: Box<[u32; 256]>,
+    pairs: Arc<NarrowTable>,
+    /// The token of each number; `None` where numbers are ids.
+    tokens: Option<Box<[TokenId]>>,
+}
+
+/// The longest piece that is merged here.
+pub(crate) const LONGEST: usize = 32;
+
+/// A product's number, shifted to leave room for a place among [`LONGEST`]. Pairs that do not merge have
+/// the greatest number that is not negative, whatever the place.
+type Entry = u32;
+const NEVER: Entry = i32::MAX as Entry;
+const PLACE_BITS: u32 = LONGEST.trailing_zeros();
+
+/// A merge and the number that goes with it.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct RankedMerge {
+    pub(crate) rank: u32,
+    pub(crate) left: Symbol,
+    pub(crate) right: Symbol,
+    pub(crate) product: Symbol,
+}
+
+impl Compact {
+    /// From all merges, in order of rank; `units` are the symbols of the bytes. `None` where ranks
+    /// or products repeat or there are too many of them.
+    pub(crate) fn new(
+        units: &[Symbol; 256],
+        n_symbols: usize,
+        merges: impl ExactSizeIterator<Item = RankedMerge> + Clone,
+    ) -> Option<Self> {
+        let n_merges = merges.len();
+        // Ids are ranks already where ids ascend with them and nothing made begins a piece.
+        let mut is_product = vec![false; n_symbols];
+        let mut ids_are_ranks = true;
+        let mut last: Option<RankedMerge> = None;
+        for merge in merges.clone() {
+            if last.is_some_and(|last| last.rank >= merge.rank)
+                || is_product[merge.product as usize]
+            {
+                return None;
+            }
+            is_product[merge.product as usize] = true;
+            ids_are_ranks &= last.is_none_or(|last| last.product < merge.product);
+            last = Some(merge);
+        }
+        if units.iter().any(|&unit| is_product[unit as usize]) {
+            return None;
+        }
+        let (numbers, tokens) = if ids_are_ranks {
+            (None, None)
+        } else {
+            let mut tokens: Vec<TokenId> =
+                (0..n_symbols as u32).filter(|&s| !is_product[s as usize]).map(TokenId).collect();
+            tokens.extend(merges.clone().map(|merge| TokenId(merge.product)));
+            let mut numbers = vec![0; n_symbols];
+            for (&token, number) in tokens.iter().zip(0u32..) {
+                numbers[token.index()] = number;
+            }
+            (Some(numbers), Some(tokens.into()))
+        };
+        let number = |symbol: Symbol| {
+            numbers.as_ref().map_or(symbol, |numbers: &Vec<u32>| numbers[symbol as usize])
+        };
+        let units = Box::new(units.map(number));
+        let mut unit_of = vec![u16::MAX; n_symbols.min(1 << 16)];
+        for (&unit, byte) in units.iter().zip(0..) {
+            if let Some(slot) = unit_of.get_mut(unit as usize) {
+                *slot = byte;
+            }
+        }
+        let unit_of = |number: u32| unit_of.get(number as usize).filter(|&&b| b != u16::MAX);
+        let mut bytes = vec![NEVER; 1 << 16];
+        let mut pairs = NarrowTable::new(n_symbols, n_merges)?;
+        for merge in merges {
+            let (left, right) = (number(merge.left), number(merge.right));
+            let product = number(merge.product);
+            if let (Some(&left), Some(&right)) = (unit_of(left), unit_of(right)) {
+                bytes[usize::from(left) << 8 | usize::from(right)] = product << PLACE_BITS;
+            }
+            pairs.insert(left, right, product);
+        }
+        // A byte numbered beyond the table would be missed above.
+        if units.iter().any(|&unit| unit_of(unit).is_none()) {
+            return None;
+        }
+        Some(Self { bytes: bytes.into(), units, pairs: Arc::new(pairs), tokens })
+    }
+
+    /// The merges by token ids, where those are the numbers.
+    pub(crate) fn pairs_of_ids(&self) -> Option<Arc<NarrowTable>> {
+        self.tokens.is_none().then(|| Arc::clone(&self.pairs))
+    }
+
+    /// What two numbers become at a place.
+    #[inline(always)]
+    fn entry(&self, left: u32, right: u32, place: usize) -> Entry {
+        match self.pairs.get(left, right) {
+            Some(product) => product << PLACE_BITS | place as u32,
+            None => NEVER,
+        }
+    }
+
+    /// Appends the tokens of a piece of 1 to [`LONGEST`] bytes.
+    ///
+    /// Symbols stay where their first byte is; a set of bits says which places still begin one, so
+    /// nothing moves when two merge, and lengths follow from the places in the end.
+    #[inline]
+    pub(crate) fn merge(&self, piece: &[u8], out: &mut Vec<Token>) {
+        let n = piece.len();
+        assert!(n.wrapping_sub(1) < LONGEST, "a short piece");
+        let mut symbols = [0; LONGEST];
+        // The entry of the pair that begins at a place, and the place: the least of them is that
+        // of lowest rank, and of equal ones the leftmost.
+        let mut entries = [NEVER; LONGEST];
+        for (symbol, &byte) in symbols.iter_mut().zip(piece) {
+            *symbol = self.units[usize::from(byte)];
+        }
+        for ((entry, pair), place) in entries.iter_mut().zip(piece.windows(2)).zip(0..) {
+            *entry = self.bytes[usize::from(pair[0]) << 8 | usize::from(pair[1])] | place;
+        }
+        let mut begins = u64::MAX >> (64 - n);
+        loop {
+            let least = least(&entries, n);
+            if least == NEVER {
+                break;
+            }
+            let at = (least & (LONGEST as u32 - 1)) as usize;
+            let product = least >> PLACE_BITS;
+            let behind = begins & (u64::MAX << at << 1);
+            let right = behind.trailing_zeros() as usize % LONGEST;
+            begins &= !(1 << right);
+            let next = (behind & begins).trailing_zeros() as usize;
+            symbols[at] = product;
+            entries[right] = NEVER;
+            entries[at] = match symbols.get(next) {
+                Some(&symbol) => self.entry(product, symbol, at),
+                None => NEVER,
+            };
+            let before = begins & ((1 << at) - 1);
+            if before != 0 {
+                let left = before.ilog2() as usize % LONGEST;
+                entries[left] = self.entry(symbols[left], product, left);
+            }
+        }
+        while begins != 0 {
+            let at = begins.trailing_zeros() as usize % LONGEST;
+            begins &= begins - 1;
+            let end = if begins == 0 { n } else { begins.trailing_zeros() as usize };
+            let number = symbols[at];
+            let id = match &self.tokens {
+                None => TokenId(number),
+                Some(tokens) => tokens[number as usize],
+            };
+            out.push(Token { id, len: (end - at) as u32 });
+        }
+    }
+}
+
+/// The least of the first `n` entries; those behind are [`NEVER`].
+#[inline(always)]
+fn least(entries: &[Entry; LONGEST], n: usize) -> Entry {
+    let (eights, _) = entries.as_chunks::<8>();
+    // Signed, since every x86-64 compares signed numbers four at a time.
+    let mut least = [NEVER as i32; 8];
+    for eight in &eights[..n.div_ceil(8).min(4)] {
+        for (least, &entry) in least.iter_mut().zip(eight) {
+            *least = (*least).min(entry as i32);
+        }
+    }
+    least.into_iter().fold(NEVER as i32, i32::min) as Entry
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn merges(list: &[(u32, u32, u32, u32)]) -> Vec<RankedMerge> {
+        let merge = |&(rank, left, right, product)| RankedMerge { rank, left, right, product };
+        list.iter().map(merge).collect()
+    }
+
+    #[test]
+    fn only_ranks_that_name_products_are_taken() {
+        let units = core::array::from_fn(|byte| byte as u32);
+        let check = |list: &[(u32, u32, u32, u32)], fits: bool| {
+            let found = Compact::new(&units, 300, merges(list).into_iter());
+            assert_eq!(found.is_some(), fits, "{list:?}");
+        };
+        check(&[], true);
+        check(&[(0, 97, 98, 256), (5, 256, 97, 257)], true);
+        check(&[(0, 97, 98, 257), (1, 257, 97, 256)], true); // Renumbered.
+        check(&[(0, 97, 98, 256), (0, 98, 98, 257)], false); // One rank, two products.
+        check(&[(0, 97, 98, 256), (1, 98, 98, 256)], false); // One product, two ranks.
+        check(&[(0, 97, 98, 99)], false); // A unit is made.
+    }
+
+    #[test]
+    fn products_come_out_as_tokens() {
+        let units = core::array::from_fn(|byte| byte as u32);
+        let list = merges(&[(3, 98, 99, 257), (4, 97, 257, 256), (9, 256, 256, 299)]);
+        let compact = Compact::new(&units, 300, list.into_iter()).unwrap();
+        let mut out = Vec::new();
+        compact.merge(b"abcabcbc", &mut out);
+        let token = |id, len| Token { id: TokenId(id), len };
+        assert_eq!(out, [token(299, 6), token(257, 2)]);
+    }
+}
