@@ -124,53 +124,150 @@ impl Compact {
     }
 
     /// Appends the tokens of a piece of 1 to [`LONGEST`] bytes.
-    ///
-    /// Symbols stay where their first byte is; a set of bits says which places still begin one, so
-    /// nothing moves when two merge, and lengths follow from the places in the end.
     #[inline]
     pub(crate) fn merge(&self, piece: &[u8], out: &mut Vec<Token>) {
-        let n = piece.len();
-        assert!(n.wrapping_sub(1) < LONGEST, "a short piece");
-        let mut symbols = [0; LONGEST];
-        // The entry of the pair that begins at a place, and the place: the least of them is that
-        // of lowest rank, and of equal ones the leftmost.
-        let mut entries = [NEVER; LONGEST];
-        for (symbol, &byte) in symbols.iter_mut().zip(piece) {
-            *symbol = self.units[usize::from(byte)];
+        let mut merging = Merging::EMPTY;
+        merging.start(self, piece);
+        while let Some(merged) = merging.merge_next() {
+            merging.look_up(self, merged);
         }
-        for ((entry, pair), place) in entries.iter_mut().zip(piece.windows(2)).zip(0..) {
-            *entry = self.bytes[usize::from(pair[0]) << 8 | usize::from(pair[1])] | place;
+        merging.give_out(self, out);
+    }
+
+    /// As [`merge`](Self::merge) of up to [`AT_ONCE`] pieces one after the other, but they take
+    /// turns, so that each waits for memory while others work. Appends the ends of their tokens.
+    pub(crate) fn merge_at_once(
+        &self,
+        pieces: &[&[u8]],
+        out: &mut Vec<Token>,
+        ends: &mut Vec<usize>,
+    ) {
+        let mut mergings = [const { Merging::EMPTY }; AT_ONCE];
+        let mut merged = [None; AT_ONCE];
+        let pieces = &pieces[..pieces.len().min(AT_ONCE)];
+        for ((merging, merged), piece) in mergings.iter_mut().zip(&mut merged).zip(pieces) {
+            merging.start(self, piece);
+            *merged = merging.merge_next();
         }
-        let mut begins = u64::MAX >> (64 - n);
-        loop {
-            let least = least(&entries, n);
-            if least == NEVER {
-                break;
+        while merged.iter().any(Option::is_some) {
+            for (merging, merged) in mergings.iter().zip(&merged) {
+                if let Some(merged) = *merged {
+                    merging.prefetch(self, merged);
+                }
             }
-            let at = (least & (LONGEST as u32 - 1)) as usize;
-            let product = least >> PLACE_BITS;
-            let behind = begins & (u64::MAX << at << 1);
-            let right = behind.trailing_zeros() as usize % LONGEST;
-            begins &= !(1 << right);
-            let next = (behind & begins).trailing_zeros() as usize;
-            symbols[at] = product;
-            entries[right] = NEVER;
-            entries[at] = match symbols.get(next) {
-                Some(&symbol) => self.entry(product, symbol, at),
-                None => NEVER,
-            };
-            let before = begins & ((1 << at) - 1);
-            if before != 0 {
-                let left = before.ilog2() as usize % LONGEST;
-                entries[left] = self.entry(symbols[left], product, left);
+            for (merging, merged) in mergings.iter_mut().zip(&mut merged) {
+                if let Some(last) = *merged {
+                    merging.look_up(self, last);
+                    *merged = merging.merge_next();
+                }
             }
         }
+        for merging in &mergings[..pieces.len()] {
+            merging.give_out(self, out);
+            ends.push(out.len());
+        }
+    }
+}
+
+/// How many pieces take turns.
+pub(crate) const AT_ONCE: usize = 8;
+
+/// A piece in the making.
+///
+/// Symbols stay where their first byte is; a set of bits says which places still begin one, so
+/// nothing moves when two merge, and lengths follow from the places in the end.
+struct Merging {
+    symbols: [u32; LONGEST],
+    /// The entry of the pair that begins at a place, and the place: the least of them is that of
+    /// lowest rank, and of equal ones the leftmost.
+    entries: [Entry; LONGEST],
+    begins: u64,
+    len: usize,
+}
+
+/// Where two symbols merged, and the symbols around: the one before and the one behind, at `NONE`
+/// where there is none.
+#[derive(Clone, Copy)]
+struct Merged {
+    before: usize,
+    at: usize,
+    behind: usize,
+}
+
+const NONE: usize = usize::MAX;
+
+impl Merging {
+    const EMPTY: Self =
+        Self { symbols: [0; LONGEST], entries: [NEVER; LONGEST], begins: 0, len: 0 };
+
+    #[inline(always)]
+    fn start(&mut self, compact: &Compact, piece: &[u8]) {
+        assert!(piece.len().wrapping_sub(1) < LONGEST, "a short piece");
+        for (symbol, &byte) in self.symbols.iter_mut().zip(piece) {
+            *symbol = compact.units[usize::from(byte)];
+        }
+        for ((entry, pair), place) in self.entries.iter_mut().zip(piece.windows(2)).zip(0..) {
+            *entry = compact.bytes[usize::from(pair[0]) << 8 | usize::from(pair[1])] | place;
+        }
+        self.begins = u64::MAX >> (64 - piece.len());
+        self.len = piece.len();
+    }
+
+    /// Merges the pair of lowest rank; its new neighbours are to be looked up then.
+    #[inline(always)]
+    fn merge_next(&mut self) -> Option<Merged> {
+        let least = least(&self.entries, self.len);
+        if least == NEVER {
+            return None;
+        }
+        let at = (least & (LONGEST as u32 - 1)) as usize;
+        let behind = self.begins & (u64::MAX << at << 1);
+        let right = behind.trailing_zeros() as usize % LONGEST;
+        self.begins &= !(1 << right);
+        self.symbols[at] = least >> PLACE_BITS;
+        self.entries[right] = NEVER;
+        let behind = behind & self.begins;
+        let before = self.begins & ((1 << at) - 1);
+        Some(Merged {
+            before: before.checked_ilog2().map_or(NONE, |place| place as usize),
+            at,
+            behind: if behind == 0 { NONE } else { behind.trailing_zeros() as usize },
+        })
+    }
+
+    #[inline(always)]
+    fn prefetch(&self, compact: &Compact, merged: Merged) {
+        let product = self.symbols[merged.at];
+        if let Some(&symbol) = self.symbols.get(merged.behind) {
+            compact.pairs.prefetch(product, symbol);
+        }
+        if let Some(&symbol) = self.symbols.get(merged.before) {
+            compact.pairs.prefetch(symbol, product);
+        }
+    }
+
+    #[inline(always)]
+    fn look_up(&mut self, compact: &Compact, merged: Merged) {
+        let Merged { before, at, behind } = merged;
+        let product = self.symbols[at];
+        self.entries[at] = match self.symbols.get(behind) {
+            Some(&symbol) => compact.entry(product, symbol, at),
+            None => NEVER,
+        };
+        if let Some(&symbol) = self.symbols.get(before) {
+            self.entries[before] = compact.entry(symbol, product, before);
+        }
+    }
+
+    #[inline(always)]
+    fn give_out(&self, compact: &Compact, out: &mut Vec<Token>) {
+        let mut begins = self.begins;
         while begins != 0 {
             let at = begins.trailing_zeros() as usize % LONGEST;
             begins &= begins - 1;
-            let end = if begins == 0 { n } else { begins.trailing_zeros() as usize };
-            let number = symbols[at];
-            let id = match &self.tokens {
+            let end = if begins == 0 { self.len } else { begins.trailing_zeros() as usize };
+            let number = self.symbols[at];
+            let id = match &compact.tokens {
                 None => TokenId(number),
                 Some(tokens) => tokens[number as usize],
             };

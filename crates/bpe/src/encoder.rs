@@ -2,11 +2,11 @@ use alloc::vec::Vec;
 use core::fmt;
 
 use hashbrown::HashMap;
-use piece_table::{Apart, Miss, PieceTable, Sink, Size};
+use piece_table::{Apart, Key, Miss, PieceTable, Sink, Size, Words};
 use tokenizer_core::{Encode, Model, Rng, Span, Token, TokenId, TokenKind};
 
 use crate::Bpe;
-use crate::compact::LONGEST;
+use crate::compact::{AT_ONCE, LONGEST};
 use crate::engine::{Blind, Node, Scratch, Watch};
 use crate::model::Context;
 use crate::pairs::Symbol;
@@ -32,6 +32,8 @@ struct Merger<'m> {
     stack: Vec<Node>,
     /// How many pieces the table asked for.
     asked: usize,
+    /// The table has words, and among them every short piece that is one token.
+    words_are_all: bool,
 }
 
 /// A session that asked for so many pieces has the model's words built: that costs about as much as
@@ -41,8 +43,9 @@ const ASKED_BEFORE_WORDS: usize = 4096;
 
 impl<'m> Encoder<'m> {
     pub(crate) fn new(model: &'m Bpe, size: Size) -> Self {
+        let words = model.words_if_built();
         Self {
-            table: PieceTable::with_size(model.words_if_built(), size),
+            table: PieceTable::with_size(words, size),
             merger: Merger {
                 model,
                 scratch: Scratch::default(),
@@ -51,6 +54,7 @@ impl<'m> Encoder<'m> {
                 splits: Splits::default(),
                 stack: Vec::new(),
                 asked: 0,
+                words_are_all: words.is_some_and(Words::is_complete),
             },
         }
     }
@@ -64,7 +68,9 @@ impl<'m> Encoder<'m> {
     #[inline]
     fn encode_batch(&mut self, text: &[u8], pieces: &[Span], sink: &mut impl Sink) {
         if self.merger.asked > ASKED_BEFORE_WORDS && !self.table.has_words() {
-            self.table.set_words(self.merger.model.words());
+            let words = self.merger.model.words();
+            self.table.set_words(words);
+            self.merger.words_are_all = words.is_complete();
         }
         self.table.encode(text, pieces, &mut self.merger, sink);
     }
@@ -80,7 +86,7 @@ impl<'m> Encoder<'m> {
     #[inline]
     #[must_use]
     pub fn whole_piece(&mut self, piece: &[u8]) -> Option<TokenId> {
-        self.merger.model.whole_piece(piece, &mut self.merger.buffer)
+        self.merger.whole_piece(piece)
     }
 
     /// Appends the tokens that merging makes of one piece, without looking for the whole piece
@@ -126,14 +132,47 @@ impl Miss for Merger<'_> {
     #[inline]
     fn encode(&mut self, piece: &[u8], tokens: &mut Vec<Token>) {
         self.asked += 1;
-        match self.model.whole_piece(piece, &mut self.buffer) {
+        match self.whole_piece(piece) {
             Some(id) => tokens.push(Token { id, len: piece.len() as u32 }),
             None => self.merge(piece, tokens),
+        }
+    }
+
+    fn encode_many(
+        &mut self,
+        text: &[u8],
+        pieces: &[Span],
+        tokens: &mut Vec<Token>,
+        ends: &mut Vec<usize>,
+    ) {
+        for pieces in pieces.chunks(AT_ONCE) {
+            let mut bytes = [&b""[..]; AT_ONCE];
+            let mut all_merge = true;
+            for (bytes, piece) in bytes.iter_mut().zip(pieces) {
+                *bytes = &text[piece.range()];
+                let is_known = self.words_are_all && Key::fits(piece.len());
+                all_merge &= (1..=LONGEST).contains(&piece.len())
+                    && (is_known || self.whole_piece(bytes).is_none());
+            }
+            if let (Some(compact), true) = (self.model.compact(), all_merge) {
+                self.asked += pieces.len();
+                compact.merge_at_once(&bytes[..pieces.len()], tokens, ends);
+                continue;
+            }
+            for piece in pieces {
+                self.encode(&text[piece.range()], tokens);
+                ends.push(tokens.len());
+            }
         }
     }
 }
 
 impl Merger<'_> {
+    #[inline]
+    fn whole_piece(&mut self, piece: &[u8]) -> Option<TokenId> {
+        self.model.whole_piece(piece, &mut self.buffer)
+    }
+
     #[inline]
     fn merge(&mut self, piece: &[u8], tokens: &mut Vec<Token>) {
         match self.model.compact() {

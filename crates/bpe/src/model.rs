@@ -548,8 +548,10 @@ impl Bpe {
             let token = |piece: &[u8]| [Token { id, len: piece.len() as u32 }];
             if self.options.ignore_merges {
                 words.add(bytes, &token(bytes));
-            } else if self.whole.get(id.0)
+            }
+            if self.whole.get(id.0)
                 && let Some(piece) = bytes.strip_suffix(mark.unwrap_or(b""))
+                && !(self.options.ignore_merges && self.vocab.get(piece).is_some())
             {
                 words.add(piece, &token(piece));
             }

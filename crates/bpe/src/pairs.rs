@@ -189,6 +189,13 @@ impl NarrowTable {
         }
     }
 
+    /// Asks for the memory in which a pair is looked for.
+    #[inline(always)]
+    pub(crate) fn prefetch(&self, left: Symbol, right: Symbol) {
+        let key = u64::from(left) << SYMBOL_BITS | u64::from(right);
+        piece_table::prefetch(&self.slots[self.home(key)]);
+    }
+
     /// Adds a pair that was not added before.
     pub(crate) fn insert(&mut self, left: Symbol, right: Symbol, product: Symbol) {
         let key = u64::from(left) << SYMBOL_BITS | u64::from(right);

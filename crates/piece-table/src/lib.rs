@@ -73,6 +73,7 @@ mod table;
 mod words;
 
 pub use key::Key;
+pub use memory::prefetch;
 pub use recent::Size;
 pub use sink::{Apart, Sink};
 pub use table::{Miss, PieceTable};

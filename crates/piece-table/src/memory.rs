@@ -21,47 +21,63 @@ unsafe impl Zero for crate::recent::Bucket {}
 // SAFETY: a slot is arrays of numbers, all Copy.
 unsafe impl Zero for crate::recent::LongSlot {}
 
-/// A power of two of entries, found by their hash. Zeroed memory comes from the operating system,
+/// An even number of entries, found by their hash. Zeroed memory comes from the operating system,
 /// so entries that are never used cost nothing, where `vec![EMPTY; n]` would write them all.
 pub(crate) struct Lines<T> {
     start: NonNull<T>,
-    /// The number of entries less one.
-    mask: usize,
+    count: usize,
 }
 
 impl<T: Zero> Lines<T> {
-    /// That many entries, all zero: a power of two.
+    /// That many entries, all zero; one more if the number is odd, and two at least.
     pub(crate) fn new(count: usize) -> Self {
-        assert!(
-            count.is_power_of_two() && size_of::<T>() > 0,
-            "tables have a power of two of lines"
-        );
+        let count = count.max(1).next_multiple_of(2);
+        assert!(size_of::<T>() > 0, "entries have bytes");
         let layout = Layout::array::<T>(count).expect("a table that fits the address space");
-        // SAFETY: the layout is not empty: `count` and the size of T are not 0, checked above.
+        // SAFETY: the layout is not empty: neither `count` nor the size of T is 0.
         let start = unsafe { alloc_zeroed(layout) };
         let Some(start) = NonNull::new(start.cast()) else { handle_alloc_error(layout) };
-        Self { start, mask: count - 1 }
+        Self { start, count }
     }
 
     pub(crate) fn count(&self) -> usize {
-        self.mask + 1
+        self.count
     }
 
+    /// The place of a hash: hashes are spread evenly over any number of entries.
+    #[inline(always)]
+    fn place(&self, hash: u64) -> usize {
+        ((u128::from(hash) * self.count as u128) >> 64) as usize
+    }
+
+    /// The entry of a hash.
     #[inline(always)]
     pub(crate) fn at(&self, hash: u64) -> &T {
-        // SAFETY: masked, the index is less than the number of entries of the allocation, which
-        // are initialised: zero is a value of T.
-        unsafe { self.start.add(hash as usize & self.mask).as_ref() }
+        // SAFETY: a hash is less than 2^64, so its place is less than `count`; so many entries are
+        // allocated and initialised, since zero is a value of T.
+        unsafe { self.start.add(self.place(hash)).as_ref() }
     }
 
+    /// The other entry of the pair that the entry of a hash belongs to: the next line of cache, or
+    /// the one before, which hardware often fetches along.
     #[inline(always)]
-    pub(crate) fn at_mut(&mut self, hash: u64) -> &mut T {
-        // SAFETY: as in `at`; `self` is borrowed mutably.
-        unsafe { self.start.add(hash as usize & self.mask).as_mut() }
+    pub(crate) fn beside(&self, hash: u64) -> &T {
+        // SAFETY: as in `at`; `count` is even, so the other of a pair is less than it, too.
+        unsafe { self.start.add(self.place(hash) ^ 1).as_ref() }
+    }
+
+    /// The entry of a hash and the one beside it.
+    #[inline(always)]
+    pub(crate) fn pair_mut(&mut self, hash: u64) -> (&mut T, &mut T) {
+        let place = self.place(hash);
+        // SAFETY: both places are less than `count`, as in `beside`, and they differ, so the
+        // references do not overlap; `self` is borrowed mutably.
+        unsafe { (self.start.add(place).as_mut(), self.start.add(place ^ 1).as_mut()) }
     }
 
     pub(crate) fn iter(&self) -> impl Iterator<Item = &T> {
-        (0..self.count() as u64).map(|i| self.at(i))
+        // SAFETY: `count` entries are allocated and initialised, and borrowed as long as `self`.
+        unsafe { core::slice::from_raw_parts(self.start.as_ptr(), self.count) }.iter()
     }
 
     #[inline(always)]
@@ -72,7 +88,7 @@ impl<T: Zero> Lines<T> {
 
 impl<T> Drop for Lines<T> {
     fn drop(&mut self) {
-        let layout = Layout::array::<T>(self.mask + 1).expect("allocated with this layout");
+        let layout = Layout::array::<T>(self.count).expect("allocated with this layout");
         // SAFETY: allocated in `new` with this layout and never freed elsewhere. T is Copy (no
         // `Lines<T>` is made otherwise), so entries need no drop.
         unsafe { dealloc(self.start.as_ptr().cast(), layout) }
@@ -81,10 +97,9 @@ impl<T> Drop for Lines<T> {
 
 impl<T: Zero> Clone for Lines<T> {
     fn clone(&self) -> Self {
-        let mut lines = Self::new(self.count());
-        for i in 0..self.count() as u64 {
-            *lines.at_mut(i) = *self.at(i);
-        }
+        let lines = Self::new(self.count);
+        // SAFETY: both have `count` entries, in allocations of their own, and T is Copy.
+        unsafe { lines.start.copy_from_nonoverlapping(self.start, self.count) };
         lines
     }
 }
@@ -94,8 +109,9 @@ unsafe impl<T: Send> Send for Lines<T> {}
 // SAFETY: shared references give out shared references to entries alone.
 unsafe impl<T: Sync> Sync for Lines<T> {}
 
+/// Asks for the line of cache of `entry`, for use a little later. Changes nothing but the time.
 #[inline(always)]
-fn prefetch<T>(entry: &T) {
+pub fn prefetch<T>(entry: &T) {
     #[cfg(target_arch = "x86_64")]
     // SAFETY: SSE is part of x86-64, and a prefetch of any address is allowed.
     unsafe {

@@ -11,24 +11,24 @@ use crate::run::{self, MOST, Word};
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct Size {
-    /// Lines of 64 bytes for pieces of up to 15 bytes, two pieces in each. A power of two.
+    /// Lines of 64 bytes for pieces of up to 15 bytes, two pieces in each. Two at least.
     pub short: usize,
-    /// Lines of 64 bytes for pieces of 16 to 31 bytes, one in each. A power of two, at least 2.
+    /// Lines of 64 bytes for pieces of 16 to 31 bytes, one in each. Two at least.
     pub long: usize,
     /// Bytes of longer pieces, and tokens of pieces of more than eight.
     pub ring: usize,
 }
 
 impl Default for Size {
-    /// About 4 MB.
+    /// About 4 MB: 2.75 for short pieces, 0.75 for longer ones, and a ring of 0.5.
     fn default() -> Self {
-        Self { short: 1 << 15, long: 1 << 14, ring: 1 << 16 }
+        Self { short: 44 << 10, long: 12 << 10, ring: 1 << 15 }
     }
 }
 
 impl Size {
     /// Hardly anything, for tests that want everything forgotten soon.
-    pub const TINY: Self = Self { short: 1, long: 2, ring: 64 };
+    pub const TINY: Self = Self { short: 2, long: 2, ring: 64 };
 }
 
 /// Two short pieces in a line of cache, or one of five to eight tokens.
@@ -91,33 +91,51 @@ impl Bucket {
         self.runs[place] = run;
     }
 
-    /// Puts a piece in. Returns whether another had to go.
-    fn put(&mut self, key: Key, words: [Word; MOST]) -> bool {
+    /// Puts a piece in, or into the bucket beside. Returns whether another had to go.
+    fn put(&mut self, beside: &mut Self, key: Key, words: [Word; MOST]) -> bool {
         let [first, second] = halves(words);
         if run::count(words[0]) > 4 {
-            let was_empty = self.keys == [EMPTY; 2];
-            *self = Self { keys: [key, CONTINUATION], runs: [first, second] };
-            return !was_empty;
+            let old =
+                core::mem::replace(self, Self { keys: [key, CONTINUATION], runs: [first, second] });
+            let places = old.keys.into_iter().zip(old.runs);
+            return match old.keys {
+                [_, CONTINUATION] => true,
+                // No short circuit: both have to move.
+                _ => places.fold(false, |lost, (key, run)| {
+                    lost | (key != EMPTY && !beside.take(key, run))
+                }),
+            };
         }
+        if self.take(key, first) {
+            return false;
+        }
+        if self.keys[1] == CONTINUATION {
+            if beside.take(key, first) {
+                return false;
+            }
+            *self = Self { keys: [key, EMPTY], runs: [first, [0; 4]] };
+            return true;
+        }
+        // One token is most often a word of the vocabulary and found again at once; what took
+        // merging to find stays longer. Else the older one goes.
+        let single = self.runs.map(|run| run::count(run[0]) <= 1);
+        let goes = usize::from(single != [true, false]);
+        let (old_key, old_run) = (self.keys[goes], self.runs[goes]);
+        if goes == 1 {
+            (self.keys[1], self.runs[1]) = (self.keys[0], self.runs[0]);
+        }
+        self.set(0, key, first);
+        !beside.take(old_key, old_run)
+    }
+
+    /// Puts a piece of up to four tokens into a free place, if there is one.
+    fn take(&mut self, key: Key, run: [Word; 4]) -> bool {
         match self.keys {
-            [EMPTY, _] => self.set(0, key, first),
-            [_, EMPTY] => self.set(1, key, first),
-            [_, CONTINUATION] => {
-                *self = Self { keys: [key, EMPTY], runs: [first, [0; 4]] };
-                return true;
-            }
-            _ => {
-                // One token is most often a word of the vocabulary and found again at once; what
-                // took merging to find stays longer. Else the older one goes.
-                let single = self.runs.map(|run| run::count(run[0]) <= 1);
-                if single != [true, false] {
-                    (self.keys[1], self.runs[1]) = (self.keys[0], self.runs[0]);
-                }
-                self.set(0, key, first);
-                return true;
-            }
+            [EMPTY, _] => self.set(0, key, run),
+            [_, EMPTY] => self.set(1, key, run),
+            _ => return false,
         }
-        false
+        true
     }
 }
 
@@ -152,7 +170,7 @@ pub(crate) struct Recent {
     ring: Ring,
 }
 
-/// Tables begin with so many lines, and grow by this factor when a quarter as many pieces had to
+/// Tables begin with so many lines, and grow by this factor when an eighth as many pieces had to
 /// go: a session for one short text is cheap, and one for much text soon has its final size.
 const FIRST: usize = 32;
 const GROWTH: usize = 8;
@@ -174,6 +192,27 @@ impl Recent {
         self.short.at(hash)
     }
 
+    /// As [`beside`](Self::beside); the piece and the older one of its own bucket change places, so
+    /// that frequent pieces end up in their own buckets.
+    #[inline]
+    pub(crate) fn fetch(&mut self, key: Key, hash: u64) -> Option<[Word; 4]> {
+        let (bucket, beside) = self.short.pair_mut(hash);
+        let place = beside.keys.iter().position(|&other| other == key)?;
+        let words = beside.runs[place];
+        if bucket.keys[1] != CONTINUATION {
+            core::mem::swap(&mut bucket.keys[1], &mut beside.keys[place]);
+            core::mem::swap(&mut bucket.runs[1], &mut beside.runs[place]);
+        }
+        Some(words)
+    }
+
+    /// The tokens of a piece that is not in its own bucket: it may be in the one beside, if it has
+    /// no more than four tokens.
+    #[inline]
+    pub(crate) fn beside(&self, key: Key, hash: u64) -> Option<[Word; 4]> {
+        self.short.beside(hash).find(key)
+    }
+
     #[inline(always)]
     pub(crate) fn prefetch_short(&self, hash: u64) {
         self.short.prefetch(hash);
@@ -181,13 +220,12 @@ impl Recent {
 
     #[inline(always)]
     pub(crate) fn prefetch_long(&self, hash: u64) {
-        self.long.prefetch(hash & !1);
-        self.long.prefetch(hash | 1);
+        self.long.prefetch(hash);
     }
 
     #[inline(always)]
     pub(crate) fn long(&self, key: LongKey, hash: u64) -> Option<[Word; MOST]> {
-        let pair = [self.long.at(hash & !1), self.long.at(hash | 1)];
+        let pair = [self.long.at(hash), self.long.beside(hash)];
         pair.into_iter().find(|slot| slot.key == key).map(|slot| slot.words)
     }
 
@@ -198,11 +236,17 @@ impl Recent {
     }
 
     pub(crate) fn put_words(&mut self, key: Key, hash: u64, words: [Word; MOST]) {
-        self.lost_short += usize::from(self.short.at_mut(hash).put(key, words));
+        self.lost_short += usize::from(put(&mut self.short, key, hash, words));
         let count = self.short.count();
-        if self.lost_short > count / 4 && count < self.size.short {
+        if self.lost_short > count / 8 && count < self.size.short {
             self.grow_short();
         }
+    }
+
+    /// Whether a short piece is in one of its buckets.
+    #[inline]
+    pub(crate) fn has_short(&self, key: Key, hash: u64) -> bool {
+        self.short(hash).find(key).or_else(|| self.beside(key, hash)).is_some()
     }
 
     pub(crate) fn put_short(&mut self, key: Key, hash: u64, piece: &[u8], tokens: &[Token]) {
@@ -219,7 +263,7 @@ impl Recent {
         };
         self.lost_long += usize::from(place(&mut self.long, hash, LongSlot { key, words }));
         let count = self.long.count();
-        if self.lost_long > count / 4 && count < self.size.long {
+        if self.lost_long > count / 8 && count < self.size.long {
             self.grow_long();
         }
     }
@@ -241,12 +285,12 @@ impl Recent {
             if !is_wide && bucket.keys[1] != EMPTY {
                 let [e, f, g, h] = second;
                 let key = bucket.keys[1];
-                self.short.at_mut(key.hash()).put(key, [e, f, g, h, 0, 0, 0, 0]);
+                put(&mut self.short, key, key.hash(), [e, f, g, h, 0, 0, 0, 0]);
             }
             if bucket.keys[0] != EMPTY {
                 let [e, f, g, h] = if is_wide { second } else { [0; 4] };
                 let key = bucket.keys[0];
-                self.short.at_mut(key.hash()).put(key, [a, b, c, d, e, f, g, h]);
+                put(&mut self.short, key, key.hash(), [a, b, c, d, e, f, g, h]);
             }
         }
     }
@@ -263,19 +307,19 @@ impl Recent {
     }
 }
 
+fn put(lines: &mut Lines<Bucket>, key: Key, hash: u64, words: [Word; MOST]) -> bool {
+    let (bucket, beside) = lines.pair_mut(hash);
+    bucket.put(beside, key, words)
+}
+
 /// Puts a piece into its pair of lines. Returns whether another had to go: the older one.
 fn place(lines: &mut Lines<LongSlot>, hash: u64, slot: LongSlot) -> bool {
-    let first = *lines.at(hash & !1);
+    let (first, second) = lines.pair_mut(hash);
     if first.key == LongKey::EMPTY {
-        *lines.at_mut(hash & !1) = slot;
+        *first = slot;
         return false;
     }
-    let second = lines.at_mut(hash | 1);
-    if second.key == LongKey::EMPTY {
-        *second = slot;
-        return false;
-    }
-    *second = first;
-    *lines.at_mut(hash & !1) = slot;
-    true
+    let is_lost = second.key != LongKey::EMPTY;
+    *second = core::mem::replace(first, slot);
+    is_lost
 }

@@ -16,6 +16,21 @@ use crate::{Sink, Words};
 pub trait Miss {
     /// Appends the tokens of a piece.
     fn encode(&mut self, piece: &[u8], tokens: &mut Vec<Token>);
+
+    /// Appends the tokens of pieces of `text`, and to `ends`, for each, how many there are after
+    /// it. Algorithms that can work on several pieces at once wait less for memory.
+    fn encode_many(
+        &mut self,
+        text: &[u8],
+        pieces: &[Span],
+        tokens: &mut Vec<Token>,
+        ends: &mut Vec<usize>,
+    ) {
+        for piece in pieces {
+            self.encode(&text[piece.range()], tokens);
+            ends.push(tokens.len());
+        }
+    }
 }
 
 impl<F: FnMut(&[u8], &mut Vec<Token>)> Miss for F {
@@ -37,8 +52,11 @@ pub struct PieceTable<'w> {
     recent: Recent,
     /// Whether the last batch missed often, so that the words are worth prefetching, too.
     is_cold: bool,
-    /// The tokens of a piece that was asked for.
+    /// The tokens of pieces that were asked for.
     tokens: Vec<Token>,
+    /// Pieces of a batch that are to be asked for, and where their tokens end.
+    missing: Vec<Span>,
+    ends: Vec<usize>,
 }
 
 impl<'w> PieceTable<'w> {
@@ -49,13 +67,16 @@ impl<'w> PieceTable<'w> {
     }
 
     /// As [`new`](Self::new), remembering as much as `size` says.
-    ///
-    /// # Panics
-    ///
-    /// If a number of lines is not a power of two.
     #[must_use]
     pub fn with_size(words: Option<&'w Words>, size: Size) -> Self {
-        Self { words, recent: Recent::new(size), is_cold: true, tokens: Vec::new() }
+        Self {
+            words,
+            recent: Recent::new(size),
+            is_cold: true,
+            tokens: Vec::new(),
+            missing: Vec::new(),
+            ends: Vec::new(),
+        }
     }
 
     /// Whether there are words of a model.
@@ -106,7 +127,8 @@ impl<'w> PieceTable<'w> {
                 self.recent.prefetch_long(*hash);
             }
         }
-        let mut misses = 0;
+        let mut misses =
+            if self.is_cold { self.warm(text, pieces, &keys, &hashes, miss) } else { 0 };
         for ((piece, &key), &hash) in pieces.iter().zip(&keys).zip(&hashes) {
             let len = piece.end.wrapping_sub(piece.start);
             if !Key::fits(len) {
@@ -124,8 +146,8 @@ impl<'w> PieceTable<'w> {
                     }
                 }
                 None => {
-                    misses += 1;
-                    self.unknown(&text[piece.range()], key, hash, miss, sink);
+                    let is_missing = self.unknown(&text[piece.range()], key, hash, miss, sink);
+                    misses += usize::from(is_missing);
                 }
             }
             sink.end_piece();
@@ -133,7 +155,69 @@ impl<'w> PieceTable<'w> {
         self.is_cold = misses * 32 > pieces.len();
     }
 
-    /// A short piece that was not met lately.
+    /// Looks for all pieces of a batch and asks for those that are missing together. Returns how
+    /// many were. Where little is missing this costs more than it saves.
+    #[inline(never)]
+    fn warm(
+        &mut self,
+        text: &[u8],
+        pieces: &[Span],
+        keys: &[Key; BATCH],
+        hashes: &[u64; BATCH],
+        miss: &mut impl Miss,
+    ) -> usize {
+        let mut misses = 0;
+        // The last missing piece of each of some hashes: what is missing twice is asked for once.
+        let mut last = [0; BATCH];
+        self.missing.clear();
+        for ((piece, &key), &hash) in pieces.iter().zip(keys).zip(hashes) {
+            let len = piece.end.wrapping_sub(piece.start);
+            let is_known = if Key::fits(len) {
+                self.recent.has_short(key, hash)
+            } else if LongKey::fits(len) {
+                let key = LongKey::of(text, piece.start, len);
+                self.recent.long(key, hash).is_some()
+            } else {
+                true // Or unknown, and long enough to be asked for alone.
+            };
+            if is_known {
+                continue;
+            }
+            misses += 1;
+            let words = self.words.filter(|_| Key::fits(len));
+            if let Some([a, b, c, d]) = words.and_then(|words| words.get(key, hash)) {
+                self.recent.put_words(key, hash, [a, b, c, d, 0, 0, 0, 0]);
+            } else if core::mem::replace(&mut last[hash as usize % BATCH], hash) != hash
+                && self.recent.other(&text[piece.range()]).is_none()
+            {
+                self.missing.push(*piece);
+            }
+        }
+        self.tokens.clear();
+        self.ends.clear();
+        miss.encode_many(text, &self.missing, &mut self.tokens, &mut self.ends);
+        let mut start = 0;
+        for (piece, &end) in self.missing.iter().zip(&self.ends) {
+            let (bytes, tokens) = (&text[piece.range()], &self.tokens[start..end]);
+            start = end;
+            // A piece may be missing twice.
+            if let Some(key) = Key::new(bytes) {
+                let hash = key.hash();
+                if !self.recent.has_short(key, hash) {
+                    self.recent.put_short(key, hash, bytes, tokens);
+                }
+            } else {
+                let key = LongKey::of(text, piece.start, bytes.len());
+                let hash = key.hash();
+                if self.recent.long(key, hash).is_none() {
+                    self.recent.put_long(key, hash, bytes, tokens);
+                }
+            }
+        }
+        misses
+    }
+
+    /// A short piece that was not met lately, or stands in the bucket beside its own. Returns which.
     #[cold]
     #[inline(never)]
     fn unknown<S: Sink>(
@@ -143,7 +227,11 @@ impl<'w> PieceTable<'w> {
         hash: u64,
         miss: &mut impl Miss,
         sink: &mut S,
-    ) {
+    ) -> bool {
+        if let Some(words) = self.recent.fetch(key, hash) {
+            sink.packed(words, run::count(words[0]), piece.len());
+            return false;
+        }
         if let Some([a, b, c, d]) = self.words.and_then(|words| words.get(key, hash)) {
             sink.packed([a, b, c, d], run::count(a), piece.len());
             self.recent.put_words(key, hash, [a, b, c, d, 0, 0, 0, 0]);
@@ -155,6 +243,7 @@ impl<'w> PieceTable<'w> {
             sink.extend(&self.tokens);
             self.recent.put_short(key, hash, piece, &self.tokens);
         }
+        true
     }
 
     /// A piece without a short key.

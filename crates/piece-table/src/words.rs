@@ -1,5 +1,7 @@
 //! What a model knows of its own vocabulary.
 
+use alloc::boxed::Box;
+use alloc::vec::Vec;
 use core::fmt;
 
 use tokenizer_core::Token;
@@ -7,26 +9,29 @@ use tokenizer_core::Token;
 use crate::key::Key;
 use crate::memory::Lines;
 use crate::recent::{Added, Bucket};
-use crate::run::{self, Word};
+use crate::run::{self, MOST, Word};
 
 /// Strings whose tokens are known when a model is built: immutable, shared by all sessions.
 ///
 /// Need not be complete: what is missing is asked of the algorithm once and then found among what a
-/// session met. Strings of more than 15 bytes or four tokens, and those whose line of the table is
-/// full, are left out; a builder told the right number of strings keeps about 19 of 20.
+/// session met. Strings of more than 15 bytes or four tokens are left out.
 #[derive(Clone)]
 pub struct Words {
     buckets: Lines<Bucket>,
+    /// Those for which there was no room.
+    spill: Option<Box<Self>>,
     len: usize,
+    is_complete: bool,
 }
 
 impl Words {
     /// A builder for about that many strings.
     #[must_use]
     pub fn builder(count: usize) -> WordsBuilder {
-        // Two to a bucket, a third to two thirds full.
-        let buckets = (count * 3 / 4).next_power_of_two().max(2);
-        WordsBuilder { words: Self { buckets: Lines::new(buckets), len: 0 } }
+        // Two to a bucket, five eighths full if all are short: a spill of one in twenty.
+        let buckets = Lines::new(count * 4 / 5);
+        let words = Self { buckets, spill: None, len: 0, is_complete: true };
+        WordsBuilder { words, rest: Vec::new() }
     }
 
     /// The number of strings that are held.
@@ -41,11 +46,23 @@ impl Words {
         self.len == 0
     }
 
+    /// Whether every string of up to 15 bytes is held that was added.
+    #[must_use]
+    pub fn is_complete(&self) -> bool {
+        self.is_complete
+    }
+
     #[inline]
     pub(crate) fn get(&self, key: Key, hash: u64) -> Option<[Word; 4]> {
-        // A string whose line is full stands in the other line of the pair, which hardware often
-        // fetches along.
-        self.buckets.at(hash).find(key).or_else(|| self.buckets.at(hash ^ 1).find(key))
+        let mut level = self;
+        loop {
+            let found =
+                level.buckets.at(hash).find(key).or_else(|| level.buckets.beside(hash).find(key));
+            match &level.spill {
+                Some(spill) if found.is_none() => level = spill,
+                _ => return found,
+            }
+        }
     }
 
     #[inline(always)]
@@ -67,35 +84,63 @@ impl fmt::Debug for Words {
     }
 }
 
-/// Builds [`Words`]: the most frequent string first, since the first comers find room.
+/// Builds [`Words`]: the most frequent string first, since the first comers are found fastest.
 #[derive(Debug)]
 pub struct WordsBuilder {
     words: Words,
+    rest: Vec<(Key, [Word; MOST])>,
 }
 
+/// Each level of a spill holds a twentieth of the one above, so few are needed, except by strings
+/// chosen for their hashes.
+const MOST_LEVELS: u32 = 4;
+
 impl WordsBuilder {
-    /// Adds a string and the tokens it encodes to, always. Returns whether it was kept; a string
-    /// that was added before is not kept again.
+    /// Adds a string and the tokens it encodes to, always. Of a string that is added again the
+    /// first tokens stay.
     #[inline]
-    pub fn add(&mut self, piece: &[u8], tokens: &[Token]) -> bool {
-        let (Some(key), Some(words)) = (Key::new(piece), run::pack(tokens, piece.len())) else {
-            return false;
-        };
-        let Words { buckets, len } = &mut self.words;
-        let hash = key.hash();
-        let kept = tokens.len() <= 4
-            && match buckets.at_mut(hash).add(key, words) {
-                Added::New => true,
-                Added::Known => false,
-                Added::Full => buckets.at_mut(hash ^ 1).add(key, words) == Added::New,
-            };
-        *len += usize::from(kept);
-        kept
+    pub fn add(&mut self, piece: &[u8], tokens: &[Token]) {
+        let Some(key) = Key::new(piece) else { return };
+        match run::pack(tokens, piece.len()) {
+            Some(words) if tokens.len() <= 4 => self.add_words(key, words),
+            _ => self.words.is_complete = false,
+        }
     }
 
-    /// What was kept.
+    #[inline]
+    fn add_words(&mut self, key: Key, words: [Word; MOST]) {
+        let (first, second) = self.words.buckets.pair_mut(key.hash());
+        let mut added = first.add(key, words);
+        if added == Added::Full {
+            added = second.add(key, words);
+        }
+        match added {
+            Added::New => self.words.len += 1,
+            Added::Known => {}
+            Added::Full => self.rest.push((key, words)),
+        }
+    }
+
+    /// What was added.
     #[must_use]
     pub fn build(self) -> Words {
-        self.words
+        self.build_levels(MOST_LEVELS)
+    }
+
+    fn build_levels(self, levels: u32) -> Words {
+        let Self { mut words, rest } = self;
+        if levels == 0 {
+            words.is_complete &= rest.is_empty();
+        } else if !rest.is_empty() {
+            let mut spill = Words::builder(rest.len() * 2);
+            for (key, words) in rest {
+                spill.add_words(key, words);
+            }
+            let spill = spill.build_levels(levels - 1);
+            words.len += spill.len;
+            words.is_complete &= spill.is_complete;
+            words.spill = Some(Box::new(spill));
+        }
+        words
     }
 }
