@@ -9,3 +9,4 @@ pub(crate) mod encode;
 pub(crate) mod inspect;
 pub(crate) mod splitters;
 pub(crate) mod train;
+pub(crate) mod verify;

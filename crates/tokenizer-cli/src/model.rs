@@ -24,6 +24,13 @@ pub(crate) struct ModelOptions {
     /// A published encoding by name, as cl100k_base
     #[arg(long, value_name = "NAME", conflicts_with = "model", help_heading = "Tokenizer")]
     pub(crate) encoding: Option<String>,
+    #[command(flatten)]
+    pub(crate) file: FileOptions,
+}
+
+/// What some vocabulary files leave unsaid, and what special tokens mean.
+#[derive(Args, Clone, Debug)]
+pub(crate) struct FileOptions {
     /// How text is cut, for a .tiktoken file of no published encoding: a name of `tok splitters`
     /// that is one pattern, or regex:PATTERN
     #[arg(long, value_name = "NAME|regex:PATTERN", help_heading = "Tokenizer")]
@@ -63,6 +70,33 @@ impl FromStr for SpecialOption {
 }
 
 impl ModelOptions {
+    /// What the text of special tokens means.
+    pub(crate) fn policy(&self) -> Policy {
+        self.file.policy()
+    }
+
+    /// Loads the tokenizer.
+    pub(crate) fn load(&self) -> Result<Tokenizer, Failure> {
+        match (&self.model, &self.encoding) {
+            (Some(path), _) => load(path, &self.file.load_options()?),
+            (None, Some(name)) => encoding(name),
+            (None, None) => {
+                Err(Failure::usage("no tokenizer: give --model FILE or --encoding NAME"))
+            }
+        }
+    }
+}
+
+impl FileOptions {
+    /// The tokenizer that a command line names by one word: a file, else a published encoding.
+    pub(crate) fn named(&self, name: &str) -> Result<Tokenizer, Failure> {
+        let path = Path::new(name);
+        if !path.exists() && TiktokenEncoding::from_name(name).is_some() {
+            return encoding(name);
+        }
+        load(path, &self.load_options()?)
+    }
+
     /// What the text of special tokens means: the last word on it, by default plain text.
     pub(crate) fn policy(&self) -> Policy {
         let mut policies = self.special.iter().filter_map(|option| match option {
@@ -70,17 +104,6 @@ impl ModelOptions {
             SpecialOption::Token(..) => None,
         });
         policies.next_back().cloned().unwrap_or_default()
-    }
-
-    /// Loads the tokenizer.
-    pub(crate) fn load(&self) -> Result<Tokenizer, Failure> {
-        match (&self.model, &self.encoding) {
-            (Some(path), _) => load(path, &self.load_options()?),
-            (None, Some(name)) => encoding(name),
-            (None, None) => {
-                Err(Failure::usage("no tokenizer: give --model FILE or --encoding NAME"))
-            }
-        }
     }
 
     /// What the command line says about a file that does not say all itself.

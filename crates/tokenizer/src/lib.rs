@@ -31,6 +31,8 @@ mod pipeline;
 mod policy;
 mod post;
 mod stream;
+mod trace;
+pub mod verify;
 
 pub use added::{AddedToken, AddedTokenError};
 pub use counting::{CorpusCounter, CountingError, Run, Spill};
@@ -44,3 +46,4 @@ pub use pipeline::{EditPiece, EncodeOptions, Parts, PartsError, PieceStep, Sessi
 pub use policy::{Policy, SpecialSet, SpecialTokenError};
 pub use post::{PostProcessor, Template, TemplateError, TemplatePart};
 pub use stream::{DecodeOptions, DecodeStream};
+pub use trace::{Stretch, Trace, TracedPiece, TracedText};

@@ -482,23 +482,30 @@ struct Scratch {
 }
 
 /// Pieces of a text, ready for the model.
-struct Prepared<'a> {
-    text: &'a str,
-    pieces: &'a [Span],
-    source: Source<'a>,
+pub(crate) struct Prepared<'a> {
+    pub(crate) text: &'a str,
+    pub(crate) pieces: &'a [Span],
+    pub(crate) source: Source<'a>,
 }
 
 /// Where a text comes from: byte `at` of it is byte `at + base` of what `alignment` maps to the
 /// stretch of the original text that begins at `start`.
 #[derive(Clone, Copy)]
-struct Source<'a> {
+pub(crate) struct Source<'a> {
     base: usize,
     alignment: &'a Alignment,
     start: usize,
 }
 
+impl Source<'_> {
+    /// The bytes of the original text that a span of the text stands for.
+    pub(crate) fn original(&self, span: Span) -> Span {
+        self.alignment.to_source(span.shifted(self.base)).shifted(self.start)
+    }
+}
+
 /// Takes what the pipeline finds, in order.
-trait Sink {
+pub(crate) trait Sink {
     /// Whether [`text`](Self::text) needs the alignment.
     const WANTS_ALIGNMENT: bool;
     /// An added token and its span in the original text.
@@ -745,7 +752,7 @@ impl<'t> Session<'t> {
     }
 
     /// The pipeline: added tokens, normalization, added tokens of normalized text, pieces.
-    fn run<S: Sink>(
+    pub(crate) fn run<S: Sink>(
         &mut self,
         text: &str,
         policy: &Policy,
