@@ -168,6 +168,12 @@ impl WriteError {
         Self { format, what: what.into() }
     }
 
+    /// The format is one that is read only.
+    #[must_use]
+    pub fn unsupported(format: Format) -> Self {
+        Self::new(format, "files of this format are read, not written")
+    }
+
     /// The format that cannot express the document.
     #[must_use]
     pub fn format(&self) -> Format {

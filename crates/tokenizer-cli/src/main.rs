@@ -17,7 +17,7 @@ use std::process::ExitCode;
 use clap::{Parser, Subcommand};
 
 use crate::commands::{
-    compare, completions, count, counts, decode, encode, inspect, splitters, train, verify,
+    compare, completions, convert, count, counts, decode, encode, inspect, splitters, train, verify,
 };
 use crate::failure::Failure;
 use crate::output::Progress;
@@ -67,6 +67,8 @@ enum Command {
     Counts(counts::Counts),
     /// Say what a vocabulary file contains
     Inspect(inspect::Inspect),
+    /// Write a vocabulary file in another format, and prove that it does the same
+    Convert(convert::Convert),
     /// Check a tokenizer, or two against each other
     Verify(verify::Verify),
     /// List the splitters and normalizers by name
@@ -87,6 +89,7 @@ fn main() -> ExitCode {
         Command::Compare(command) => command.run(mode, progress),
         Command::Counts(command) => command.run(mode, progress),
         Command::Inspect(command) => command.run(mode),
+        Command::Convert(command) => command.run(mode, progress),
         Command::Verify(command) => command.run(mode, progress),
         Command::Splitters(command) => command.run(mode),
         Command::Completions(command) => command.run::<Cli>(),

@@ -145,67 +145,54 @@ fn encoding(name: &str) -> Result<Tokenizer, Failure> {
     Ok(Tokenizer::from_encoding(encoding))
 }
 
-/// What is in a vocabulary file, with what stands beside it.
-pub(crate) enum Contents {
-    Document(Document),
-    Gpt2(Gpt2),
-}
-
 /// Reads a vocabulary file; a vocab.json or merges.txt with the other one from the same folder.
-pub(crate) fn read(path: &Path) -> Result<(Vec<u8>, Contents), Failure> {
+pub(crate) fn read(path: &Path) -> Result<(Vec<u8>, Document), Failure> {
     let bytes = input::bytes(path)?;
-    let contents = match detect(&bytes) {
-        Some(Format::VocabJson) => Contents::Gpt2(gpt2(
-            path,
-            &bytes,
-            &input::bytes(&beside(path, "vocab.json", "merges.txt")?)?,
-        )?),
-        Some(Format::MergesTxt) => Contents::Gpt2(gpt2(
-            path,
-            &input::bytes(&beside(path, "merges.txt", "vocab.json")?)?,
-            &bytes,
-        )?),
-        _ => {
-            Contents::Document(Document::parse(&bytes).map_err(|e| Failure::file(path, chain(&e)))?)
+    let document = match detect(&bytes) {
+        Some(Format::VocabJson) => {
+            gpt2(path, &bytes, &input::bytes(&beside(path, "vocab.json", "merges.txt")?)?)?
         }
+        Some(Format::MergesTxt) => {
+            gpt2(path, &input::bytes(&beside(path, "merges.txt", "vocab.json")?)?, &bytes)?
+        }
+        _ => Document::parse(&bytes).map_err(|e| Failure::file(path, chain(&e)))?,
     };
-    Ok((bytes, contents))
+    Ok((bytes, document))
 }
 
 fn load(path: &Path, options: &LoadOptions) -> Result<Tokenizer, Failure> {
-    match read(path)?.1 {
-        Contents::Document(document) => document.lower(options).map_err(|error| match error {
-            LoadError::Incomplete(what) if matches!(document, Document::Tiktoken(_)) => {
-                Failure::usage(format!(
-                    "{}: {what} (--pattern NAME or --pattern regex:PATTERN)",
-                    path.display()
-                ))
-            }
-            error => Failure::file(path, chain(&error)),
-        }),
-        Contents::Gpt2(document) => {
-            Tokenizer::from_gpt2(&document).map_err(|e| Failure::file(path, chain(&e)))
-        }
+    let document = read(path)?.1;
+    document.lower(options).map_err(|error| load_failure(path, &document, &error))
+}
+
+/// Why a document does not load; ranks lack what the command line may say.
+pub(crate) fn load_failure(path: &Path, document: &Document, error: &LoadError) -> Failure {
+    match error {
+        LoadError::Incomplete(what) if matches!(document, Document::Tiktoken(_)) => Failure::usage(
+            format!("{}: {what} (--pattern NAME or --pattern regex:PATTERN)", path.display()),
+        ),
+        error => Failure::file(path, chain(error)),
     }
+}
+
+/// The path with another ending of its name: `x-vocab.json` as `x-merges.txt`.
+pub(crate) fn renamed(path: &Path, own: &str, other: &str) -> Option<PathBuf> {
+    let prefix = path.file_name()?.to_str()?.strip_suffix(own)?;
+    Some(path.with_file_name(format!("{prefix}{other}")))
 }
 
 /// The other file of a pair: `x-vocab.json` has `x-merges.txt` beside it.
 fn beside(path: &Path, own: &str, other: &str) -> Result<PathBuf, Failure> {
-    let name = path.file_name().and_then(|name| name.to_str()).unwrap_or_default();
-    let candidates =
-        [name.strip_suffix(own).map(|prefix| format!("{prefix}{other}")), Some(other.to_owned())];
-    let found = candidates
-        .into_iter()
-        .flatten()
-        .map(|name| path.with_file_name(name))
-        .find(|p| p.is_file());
+    let candidates = [renamed(path, own, other), Some(path.with_file_name(other))];
+    let found = candidates.into_iter().flatten().find(|path| path.is_file());
     found.ok_or_else(|| {
         Failure::file(path, format!("is half of a vocabulary: {other} must stand beside it"))
     })
 }
 
-fn gpt2(path: &Path, vocab: &[u8], merges: &[u8]) -> Result<Gpt2, Failure> {
-    Gpt2::parse(vocab, merges).map_err(|error| Failure::file(path, chain(&error)))
+fn gpt2(path: &Path, vocab: &[u8], merges: &[u8]) -> Result<Document, Failure> {
+    let files = Gpt2::parse(vocab, merges).map_err(|error| Failure::file(path, chain(&error)))?;
+    Ok(Document::Gpt2(Box::new(files)))
 }
 
 /// An error with its causes.

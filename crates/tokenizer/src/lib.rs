@@ -17,6 +17,7 @@
 //! never fails.
 
 mod added;
+pub mod convert;
 mod counting;
 mod decoder;
 mod embedded;

@@ -3,6 +3,7 @@
 use std::fmt;
 
 use formats::gguf::{self, GgufVocab};
+use formats::gpt2::Gpt2;
 use formats::sentencepiece::SentencePieceModel;
 use formats::tekken::Tekken;
 use formats::tokenizer_json::TokenizerJson;
@@ -24,6 +25,8 @@ pub enum Document {
     Tiktoken(IdMap<[u8]>),
     /// A tekken.json.
     Tekken(Box<Tekken>),
+    /// A vocab.json with its merges.txt.
+    Gpt2(Box<Gpt2>),
     /// A vocab.txt.
     VocabTxt(VocabTxt),
     /// The vocabulary of a GGUF file.
@@ -90,6 +93,19 @@ impl From<LowerError> for LoadError {
     }
 }
 
+impl LoadOptions {
+    /// What is said about ranks, else what is known of them.
+    pub(crate) fn ranks_setup(&self, ranks: &IdMap<[u8]>) -> Result<RanksSetup, LoadError> {
+        let known = || TiktokenEncoding::of_ranks(ranks).map(RanksSetup::from);
+        self.ranks.clone().or_else(known).ok_or_else(|| {
+            LoadError::Incomplete(format!(
+                "{} ranks of no published encoding: name the pattern that cuts the text",
+                ranks.len()
+            ))
+        })
+    }
+}
+
 impl Document {
     /// Reads a file of any format that holds a whole vocabulary.
     ///
@@ -118,7 +134,7 @@ impl Document {
         })
     }
 
-    /// The format.
+    /// The format; of two files that go together, the vocabulary's.
     #[must_use]
     pub fn format(&self) -> Format {
         match self {
@@ -126,6 +142,7 @@ impl Document {
             Self::SentencePiece(_) => Format::SentencePiece,
             Self::Tiktoken(_) => Format::Tiktoken,
             Self::Tekken(_) => Format::Tekken,
+            Self::Gpt2(_) => Format::VocabJson,
             Self::VocabTxt(_) => Format::VocabTxt,
             Self::Gguf(_) => Format::Gguf,
         }
@@ -140,21 +157,9 @@ impl Document {
         Ok(match self {
             Self::TokenizerJson(document) => Tokenizer::from_tokenizer_json(document)?,
             Self::SentencePiece(document) => Tokenizer::from_sentencepiece(document)?,
-            Self::Tiktoken(ranks) => {
-                let setup = match &options.ranks {
-                    Some(setup) => setup.clone(),
-                    None => TiktokenEncoding::of_ranks(ranks).map(RanksSetup::from).ok_or_else(
-                        || {
-                            LoadError::Incomplete(format!(
-                                "{} ranks of no published encoding: name the pattern that cuts the text",
-                                ranks.len()
-                            ))
-                        },
-                    )?,
-                };
-                Tokenizer::from_ranks(ranks, &setup)?
-            }
+            Self::Tiktoken(ranks) => Tokenizer::from_ranks(ranks, &options.ranks_setup(ranks)?)?,
             Self::Tekken(document) => Tokenizer::from_tekken(document)?,
+            Self::Gpt2(document) => Tokenizer::from_gpt2(document)?,
             Self::VocabTxt(document) => {
                 let case = options.case.unwrap_or_else(|| BertCase::of(document));
                 Tokenizer::from_vocab_txt(document, case)?

@@ -12,7 +12,7 @@ use tokenizer_core::TokenKind;
 
 use crate::Mode;
 use crate::failure::Failure;
-use crate::model::{self, Contents};
+use crate::model;
 use crate::output;
 
 #[derive(Args)]
@@ -24,19 +24,11 @@ pub(crate) struct Inspect {
 
 impl Inspect {
     pub(crate) fn run(self, mode: Mode) -> Result<(), Failure> {
-        let (bytes, contents) = model::read(&self.file)?;
+        let (bytes, document) = model::read(&self.file)?;
         let mut facts = Map::new();
         facts.insert("path".into(), self.file.display().to_string().into());
         facts.insert("bytes".into(), bytes.len().into());
-        match &contents {
-            Contents::Gpt2(files) => {
-                facts.insert("format".into(), "vocab.json with merges.txt".into());
-                facts.insert("model".into(), "BPE".into());
-                facts.insert("vocab_size".into(), files.vocab.len().into());
-                facts.insert("merges".into(), files.merges.len().into());
-            }
-            Contents::Document(document) => describe(document, &bytes, &mut facts),
-        }
+        describe(&document, &bytes, &mut facts);
         let facts = Value::Object(facts);
         if mode.json {
             return output::print_json(&facts);
@@ -80,8 +72,17 @@ fn describe(document: &Document, bytes: &[u8], facts: &mut Map<String, Value>) {
     let mut fact = |key: &str, value: Value| {
         facts.insert(key.to_owned(), value);
     };
-    fact("format", document.format().to_string().into());
+    let format = match document {
+        Document::Gpt2(_) => "vocab.json with merges.txt".to_owned(),
+        document => document.format().to_string(),
+    };
+    fact("format", format.into());
     match document {
+        Document::Gpt2(files) => {
+            fact("model", "BPE".into());
+            fact("vocab_size", files.vocab.len().into());
+            fact("merges", files.merges.len().into());
+        }
         Document::TokenizerJson(document) => {
             fact("model", document.model.type_name().into());
             fact("vocab_size", document.model.len().into());
@@ -90,6 +91,7 @@ fn describe(document: &Document, bytes: &[u8], facts: &mut Map<String, Value>) {
                     fact("merges", model.merges.len().into());
                     fact("byte_fallback", model.byte_fallback.into());
                     fact("ignore_merges", model.ignore_merges.into());
+                    fact("dropout", model.dropout.into());
                     fact("unk_token", model.unk_token.clone().into());
                     fact("end_of_word_suffix", model.end_of_word_suffix.clone().into());
                     fact("continuing_prefix", model.continuing_subword_prefix.clone().into());

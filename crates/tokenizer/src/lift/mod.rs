@@ -27,7 +27,7 @@
 mod files;
 mod json;
 mod preparation;
-mod splitters;
+pub(crate) mod splitters;
 
 use std::fmt;
 

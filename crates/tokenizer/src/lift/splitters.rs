@@ -151,6 +151,27 @@ pub fn single_pattern(spec: &str) -> Result<String, LiftError> {
     }
 }
 
+/// The pre-tokenizers that cut as a pattern of Rust syntax does.
+pub(crate) fn of_rust_pattern(pattern: &str) -> Result<Vec<PreTokenizer>, LiftError> {
+    match Pattern::from_stages(&[pattern]) {
+        Some(known) => lift(known.name()),
+        None => Ok(vec![isolated(oniguruma(pattern)?)]),
+    }
+}
+
+/// A pattern of a tokenizer.json in Rust syntax: that of the published one that it is, else as it
+/// stands. Where that means something else, comparing the tokenizers shows it.
+pub(crate) fn as_rust_pattern(pattern: &str) -> String {
+    let known = match pattern {
+        CL100K => Some(Pattern::Cl100k),
+        _ => Pattern::from_stages(&[pattern]),
+    };
+    match known.map(Pattern::stages) {
+        Some([published]) => (*published).to_owned(),
+        _ => pattern.to_owned(),
+    }
+}
+
 /// A pattern of Rust syntax in that of Oniguruma, which a tokenizer.json is read in.
 ///
 /// `^` and `$` become `\A` and `\z`. What means something else there and has no simple

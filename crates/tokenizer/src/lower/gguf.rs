@@ -10,6 +10,7 @@ use pretok::Pattern;
 use tokenizer_core::TokenKind;
 
 use super::{BertCase, LowerError};
+use crate::load::Document;
 use crate::pipeline::Tokenizer;
 
 impl Tokenizer {
@@ -20,21 +21,33 @@ impl Tokenizer {
     /// If the model or the way to split text (`tokenizer.ggml.pre`) is none that is known exactly:
     /// never a guess.
     pub fn from_gguf(document: &GgufVocab) -> Result<Self, LowerError> {
-        match document.model.as_str() {
-            "gpt2" => Self::from_tokenizer_json(&byte_level(document)?),
-            "llama" => Self::from_sentencepiece(&sentencepiece(document, ModelType::Bpe)?),
-            "t5" => Self::from_sentencepiece(&sentencepiece(document, ModelType::Unigram)?),
-            "bert" => {
-                let document = bert(document);
+        match self::document(document)? {
+            Document::TokenizerJson(document) => Self::from_tokenizer_json(&document),
+            Document::SentencePiece(document) => Self::from_sentencepiece(&document),
+            Document::VocabTxt(document) => {
                 let case = BertCase::of(&document);
                 Self::from_vocab_txt(&document, case)
             }
-            other => Err(LowerError::new(
-                "tokenizer.ggml.model",
-                format!("{other:?} is none of gpt2, llama, t5, bert"),
-            )),
+            other => unreachable!("GGUF is made of no {}", other.format()),
         }
     }
+}
+
+/// The document that the vocabulary was made from: a tokenizer.json, a SentencePiece model or a
+/// vocab.txt.
+pub(crate) fn document(document: &GgufVocab) -> Result<Document, LowerError> {
+    Ok(match document.model.as_str() {
+        "gpt2" => Document::TokenizerJson(Box::new(byte_level(document)?)),
+        "llama" => Document::SentencePiece(Box::new(sentencepiece(document, ModelType::Bpe)?)),
+        "t5" => Document::SentencePiece(Box::new(sentencepiece(document, ModelType::Unigram)?)),
+        "bert" => Document::VocabTxt(bert(document)),
+        other => {
+            return Err(LowerError::new(
+                "tokenizer.ggml.model",
+                format!("{other:?} is none of gpt2, llama, t5, bert"),
+            ));
+        }
+    })
 }
 
 fn kind(document: &GgufVocab, id: usize) -> TokenKind {

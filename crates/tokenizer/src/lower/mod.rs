@@ -9,6 +9,7 @@ mod gpt2;
 mod normalizers;
 mod sentencepiece;
 mod spm_normalizer;
+mod spm_pieces;
 mod tiktoken;
 mod tokenizer_json;
 mod vocab;
@@ -16,8 +17,10 @@ mod vocab_txt;
 
 use std::fmt;
 
+pub(crate) use gguf::document as gguf_document;
 pub use gpt2::gpt2_as_tokenizer_json;
 pub use tiktoken::{RanksSetup, TiktokenEncoding};
+pub(crate) use vocab::fill_to;
 pub use vocab_txt::BertCase;
 
 /// Why a document could not become a tokenizer.

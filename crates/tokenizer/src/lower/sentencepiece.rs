@@ -6,8 +6,9 @@ use tokenizer_core::{Model, TokenId, TokenKind, Vocab};
 use unigram::{Unigram, UnigramOptions};
 
 use super::LowerError;
+use super::spm_pieces::WholePieces;
 use crate::decoder::{DecodeStep, LeadingSpace};
-use crate::pipeline::{Parts, PieceStep, Tokenizer};
+use crate::pipeline::{Parts, Tokenizer};
 use crate::post::{PostProcessor, Template};
 
 impl Tokenizer {
@@ -69,7 +70,6 @@ impl Tokenizer {
             .filter(|(_, piece)| piece.kind == TokenKind::Control)
             .map(|(id, piece)| crate::added::AddedToken::special(piece.piece, TokenId(id as u32)))
             .collect();
-        let mut steps = Vec::new();
         let model: Box<dyn Model> = match model_type {
             ModelType::Bpe => {
                 let mut options = BpeOptions::default();
@@ -87,20 +87,18 @@ impl Tokenizer {
                 let model = Unigram::new(vocab, scores, options);
                 Box::new(model.map_err(|error| LowerError::caused("pieces", error))?)
             }
-            ModelType::Char => {
-                steps.push(PieceStep::Split(super::spm_normalizer::characters(&user_defined)));
-                Box::new(whole_pieces(vocab, unk)?)
-            }
-            ModelType::Word => {
-                steps.push(PieceStep::Split(super::spm_normalizer::words(
-                    trainer.treat_whitespace_as_suffix(),
-                )));
-                Box::new(whole_pieces(vocab, unk)?)
-            }
+            ModelType::Char | ModelType::Word => Box::new(WholePieces {
+                vocab,
+                unk,
+                byte_fallback: trainer.byte_fallback(),
+                cut: match model_type {
+                    ModelType::Char => super::spm_normalizer::characters(&user_defined),
+                    _ => super::spm_normalizer::words(trainer.treat_whitespace_as_suffix()),
+                },
+            }),
         };
         let mut parts = Parts::new(model);
         parts.normalizer = Some(normalizer);
-        parts.steps = steps;
         parts.added_tokens = special;
         parts.post_processor = PostProcessor::Template(Template::around(&bos, &eos));
         parts.decoder =
@@ -109,9 +107,4 @@ impl Tokenizer {
         parts.control_is_silent = true;
         parts.build().map_err(|error| LowerError::caused("pieces", error))
     }
-}
-
-/// The model that looks whole pieces up.
-fn whole_pieces(vocab: Vocab, unk: TokenId) -> Result<baseline::Words, LowerError> {
-    baseline::Words::new(vocab, Some(unk)).map_err(|error| LowerError::caused("pieces", error))
 }

@@ -9,7 +9,7 @@ use super::LowerError;
 const MAX_GAP: usize = 1 << 20;
 
 /// Adds unused tokens until the next id is `id`.
-pub(super) fn fill_to(vocab: &mut VocabBuilder, id: u32, part: &str) -> Result<(), LowerError> {
+pub(crate) fn fill_to(vocab: &mut VocabBuilder, id: u32, part: &str) -> Result<(), LowerError> {
     let gap = (id as usize).saturating_sub(vocab.len());
     if gap > MAX_GAP {
         return Err(LowerError::new(

@@ -20,12 +20,12 @@ pub enum BertCase {
 }
 
 impl BertCase {
-    /// What the tokens say: a vocabulary of lower-cased text has no token with an upper-case
-    /// letter but its special ones.
+    /// What the tokens say: a vocabulary of lower-cased text has no token that lower case would
+    /// change but its special ones. (Letters like `ℝ` are upper case and stay so.)
     #[must_use]
     pub fn of(document: &VocabTxt) -> Self {
         let is_special = |token: &str| token.starts_with('[') && token.ends_with(']');
-        let has_upper = |token: &str| token.chars().any(char::is_uppercase);
+        let has_upper = |token: &str| token.chars().any(|c| !c.to_lowercase().eq([c]));
         match document.tokens().iter().any(|token| has_upper(token) && !is_special(token)) {
             true => Self::Cased,
             false => Self::Uncased,

@@ -1,7 +1,7 @@
 //! Two tokenizers against each other.
 
 use rayon::prelude::*;
-use tokenizer_core::TokenId;
+use tokenizer_core::{TokenId, TokenKind};
 
 use super::{Check, Example, Texts, shortest, show_ids};
 use crate::pipeline::{Session, Tokenizer};
@@ -142,7 +142,11 @@ fn vocabularies(a: &Tokenizer, b: &Tokenizer, by: By) -> Check {
     check.cases = len;
     for id in (0..len as u32).map(TokenId) {
         let bytes = |tokenizer: &Tokenizer| {
-            tokenizer.token_bytes(id).map(|bytes| bytes.into_owned()).unwrap_or_default()
+            // No text becomes an unused token, so that its spelling is nobody's.
+            let unused = tokenizer.vocab().kind(id) == Some(TokenKind::Unused)
+                && tokenizer.added.by_id(id).is_none();
+            let bytes = tokenizer.token_bytes(id).filter(|_| !unused);
+            bytes.map(|bytes| bytes.into_owned()).unwrap_or_default()
         };
         let (x, y) = (bytes(a), bytes(b));
         if x != y {
