@@ -11,7 +11,7 @@ use bpe::{
 };
 use proptest::prelude::*;
 use testkit::{laws, strategies};
-use tokenizer_core::{Encode, Model, Observe, PieceCounts, Silent, TokenKind, Train};
+use tokenizer_core::{Encode, Model, Observe, PieceCounts, Silent, TokenId, TokenKind, Train};
 
 const ALL_TIES: [Ties; 4] =
     [Ties::LowestIds, Ties::FirstOccurrence, Ties::GreatestBytes, Ties::SentencePiece];
@@ -446,4 +446,115 @@ proptest! {
             }
         }
     }
+
+    /// Every merge that was reported has the greatest count of its moment, with the rank that the
+    /// tie rule gives it: replayed on the words, merge by merge.
+    #[test]
+    fn every_merge_is_the_best_of_its_moment(
+        trainer in any_trainer(),
+        corpus in strategies::tiny_corpus(),
+    ) {
+        let counts = PieceCounts::from_pairs(corpus.iter().map(|(p, n)| (p, *n))).unwrap();
+        let mut steps: Vec<MergeStep> = Vec::new();
+        let Ok(model) = trainer.train(&counts, &mut Steps(&mut steps)) else { return Ok(()) };
+        let Rules::Merges(merges) = model.rules() else { unreachable!() };
+        prop_assert_eq!(merges.len(), steps.len());
+        for (i, step) in steps.iter().enumerate() {
+            prop_assert_eq!((step.left, step.right), merges[i]);
+            // One merge more than the naive twin makes of the same beginning.
+            let mut one_more = trainer.clone();
+            one_more.goal = Goal::Merges(i + 1);
+            let expected = naive::train(&one_more, &counts).unwrap();
+            let Rules::Merges(expected) = expected.rules() else { unreachable!() };
+            prop_assert_eq!(expected.get(i), Some(&(step.left, step.right)));
+        }
+    }
+
+    #[test]
+    fn a_resumed_training_is_the_whole_one(
+        trainer in any_trainer(),
+        corpus in strategies::tiny_corpus(),
+        at in 0usize..40,
+    ) {
+        let counts = PieceCounts::from_pairs(corpus.iter().map(|(p, n)| (p, *n))).unwrap();
+        let Ok(whole) = trainer.train(&counts, &mut Silent) else { return Ok(()) };
+        let Rules::Merges(merges) = whole.rules() else { unreachable!() };
+        let first = &merges[..at.min(merges.len())];
+        let resumed = trainer.resume(first, &counts, &mut Silent).unwrap();
+        prop_assert_eq!(resumed.rules(), whole.rules());
+        prop_assert!(resumed.vocab() == whole.vocab());
+    }
+
+    #[test]
+    fn extending_moves_no_id_and_equals_the_naive_twin(
+        trainer in any_trainer(),
+        old in strategies::tiny_corpus(),
+        new in strategies::tiny_corpus(),
+        more in 0usize..30,
+        text in "[abcé]{0,12}",
+    ) {
+        let [old, new] = [old, new]
+            .map(|corpus| PieceCounts::from_pairs(corpus.iter().map(|(p, n)| (p, *n))).unwrap());
+        let Ok(model) = trainer.train(&old, &mut Silent) else { return Ok(()) };
+        let mut longer = trainer.clone();
+        let Rules::Merges(merges) = model.rules() else { unreachable!() };
+        longer.goal = Goal::Merges(merges.len() + more);
+        let extended = longer.extend(&model, &new, &mut Silent).unwrap();
+        let naive = naive::extend(&longer, &model, &new).unwrap();
+        prop_assert_eq!(extended.rules(), naive.rules());
+        prop_assert!(extended.vocab() == naive.vocab());
+        let Rules::Merges(all) = extended.rules() else { unreachable!() };
+        prop_assert_eq!(&all[..merges.len()], &merges[..]);
+        for (id, bytes, kind) in model.vocab().iter() {
+            prop_assert_eq!(extended.vocab().bytes(id), Some(bytes));
+            prop_assert_eq!(extended.vocab().kind(id), Some(kind));
+        }
+        // A text without new tokens keeps its ids.
+        for piece in new.iter().map(|p| p.piece).chain([text.as_bytes()]) {
+            let (mut before, mut after) = (Vec::new(), Vec::new());
+            model.session().encode_piece(piece, &mut before);
+            extended.session().encode_piece(piece, &mut after);
+            if after.iter().all(|token| token.id.index() < model.vocab().len()) {
+                prop_assert_eq!(before, after);
+            }
+        }
+    }
+}
+
+struct Steps<'s>(&'s mut Vec<MergeStep>);
+
+impl Observe<MergeStep> for Steps<'_> {
+    fn step(&mut self, step: &MergeStep) -> ControlFlow<()> {
+        self.0.push(step.clone());
+        ControlFlow::Continue(())
+    }
+}
+
+/// The same counts, in the same run and in two: more merges on top are the merges of one training.
+#[test]
+fn extending_on_the_same_text_is_training_longer() {
+    let counts = counts(&[("hug", 10), ("pug", 5), ("pun", 12), ("bun", 4), ("hugs", 5)]);
+    for unit in [Alphabet::Byte, Alphabet::Char] {
+        let short = merges_of(3, unit, Ties::LowestIds).train(&counts, &mut Silent).unwrap();
+        let long = merges_of(6, unit, Ties::LowestIds);
+        let extended = long.extend(&short, &counts, &mut Silent).unwrap();
+        let whole = long.train(&counts, &mut Silent).unwrap();
+        assert_eq!(extended.rules(), whole.rules());
+        assert!(extended.vocab() == whole.vocab());
+    }
+}
+
+#[test]
+fn only_lists_of_merges_are_extended() {
+    let counts = counts(&[("ab", 3)]);
+    let ranks = Bpe::from_ranks(
+        BpeTrainer::default().train(&counts, &mut Silent).unwrap().vocab().clone(),
+        bpe::BpeOptions::default(),
+    );
+    let error = BpeTrainer::default().extend(&ranks.unwrap(), &counts, &mut Silent).unwrap_err();
+    assert!(error.to_string().contains("list of merges"), "{error}");
+    let error = merges_of(9, Alphabet::Byte, Ties::LowestIds)
+        .resume(&[(TokenId(900), TokenId(1))], &counts, &mut Silent)
+        .unwrap_err();
+    assert!(error.to_string().contains("not made yet"), "{error}");
 }

@@ -25,6 +25,26 @@ pub(crate) struct Counted {
     pub(crate) sample: Vec<String>,
 }
 
+/// Which documents are counted.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Sampling {
+    /// The share of documents that are taken.
+    pub(crate) share: f64,
+    pub(crate) seed: u64,
+}
+
+impl Sampling {
+    /// Every document.
+    pub(crate) const ALL: Self = Self { share: 1.0, seed: 0 };
+
+    /// Whether a document is taken: the same ones for any order of reading and number of threads.
+    fn takes(self, document: u64) -> bool {
+        // The first number of a generator for each document.
+        let seed = self.seed ^ document.wrapping_mul(0x9E37_79B9_7F4A_7C15);
+        self.share >= 1.0 || tokenizer_core::Rng::new(seed).next_f64() < self.share
+    }
+}
+
 /// How much text is kept to compare a written file with the trained model.
 const SAMPLE: usize = 256 << 10;
 /// What the program takes besides tables and text.
@@ -37,6 +57,7 @@ const LEAST_MEMORY: u64 = 128 << 20;
 pub(crate) fn count(
     paths: &[PathBuf],
     options: &InputOptions,
+    sampling: Sampling,
     preparation: &Preparation,
     memory: Option<u64>,
     need: &dyn Fn(u64, u64) -> u64,
@@ -44,13 +65,13 @@ pub(crate) fn count(
 ) -> Result<Counted, Failure> {
     let Some(memory) = memory else {
         let mut counter = CorpusCounter::new(preparation.normalizer(), preparation.splitter());
-        let sample = read(paths, options, &mut counter, progress)?;
+        let sample = read(paths, options, sampling, &mut counter, progress)?;
         let (documents, bytes) = (counter.documents(), counter.bytes());
         let counts = counter.finish().map_err(counting)?;
         return Ok(Counted { counts, documents: Some(documents), bytes: Some(bytes), sample });
     };
     let mut runs = Runs::default();
-    let read = count_runs(paths, options, preparation, memory, &mut runs, progress)?;
+    let read = count_runs(paths, options, sampling, preparation, memory, &mut runs, progress)?;
     let counts = runs.collect(read.bytes, memory, need)?;
     Ok(Counted {
         counts,
@@ -71,7 +92,7 @@ pub(crate) fn count_into(
     progress: Progress,
 ) -> Result<(u64, u64), Failure> {
     let mut runs = Runs::default();
-    let read = count_runs(paths, options, preparation, memory, &mut runs, progress)?;
+    let read = count_runs(paths, options, Sampling::ALL, preparation, memory, &mut runs, progress)?;
     let readers = runs.readers()?;
     merge_shards(readers, &[], Positions::Shared, read.bytes, output)
 }
@@ -86,6 +107,7 @@ struct Read {
 fn count_runs(
     paths: &[PathBuf],
     options: &InputOptions,
+    sampling: Sampling,
     preparation: &Preparation,
     memory: u64,
     runs: &mut Runs,
@@ -99,7 +121,7 @@ fn count_runs(
     let tables = usize::try_from(tables).unwrap_or(usize::MAX);
     let mut counter = CorpusCounter::new(preparation.normalizer(), preparation.splitter())
         .with_limit(tables, runs);
-    let sample = read(paths, options, &mut counter, progress)?;
+    let sample = read(paths, options, sampling, &mut counter, progress)?;
     let documents = counter.documents();
     let bytes = counter.finish_runs().map_err(counting)?;
     Ok(Read { documents, bytes, sample })
@@ -113,14 +135,17 @@ fn counting(error: CountingError) -> Failure {
 fn read(
     paths: &[PathBuf],
     options: &InputOptions,
+    sampling: Sampling,
     counter: &mut CorpusCounter<'_>,
     progress: Progress,
 ) -> Result<Vec<String>, Failure> {
     let sources = input::sources(paths)?;
     let bar = progress.bar("reading", sources.iter().map(|s| s.bytes).sum(), Unit::Bytes);
     let (mut sample, mut sampled) = (vec![String::new()], 0);
+    let (mut document, mut takes) = (0, sampling.takes(0));
     for source in &sources {
         input::parts(source, options, &bar, &mut |part| match part {
+            Part::Text(_) if !takes => Ok(()),
             Part::Text(text) => {
                 if sampled < SAMPLE {
                     let mut end = text.len().min(SAMPLE - sampled);
@@ -133,6 +158,10 @@ fn read(
                 counter.push(text).map_err(counting)
             }
             Part::End => {
+                document += 1;
+                if !std::mem::replace(&mut takes, sampling.takes(document)) {
+                    return Ok(());
+                }
                 if sampled < SAMPLE {
                     sampled += 1;
                     sample.push(String::new());

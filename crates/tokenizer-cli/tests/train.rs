@@ -625,3 +625,191 @@ fn unigram_sizes_are_taken_on_the_way_down_of_one_training() {
     let largest = std::fs::read(folder.at("u.800.model")).unwrap();
     assert_eq!(largest, std::fs::read(alone).unwrap());
 }
+
+/// Kills trainings at random points and goes on from the checkpoint, until one is done.
+#[cfg(unix)]
+fn killed_and_resumed(algorithm: &[&str], out: &str) {
+    let folder = Folder::new();
+    let text = folder.write("corpus.txt", corpus().repeat(3));
+    let whole = folder.at(&format!("whole.{out}"));
+    let mut arguments = vec!["train"];
+    arguments.extend(algorithm);
+    arguments.extend([&text[..], "--quiet", "-o"]);
+    let start = std::time::Instant::now();
+    run(arguments.iter().copied().chain([&whole[..]])).code(0);
+    let usual = start.elapsed();
+    let resumed = folder.at(&format!("resumed.{out}"));
+    let checkpoint = folder.at("checkpoint");
+    arguments.extend([&resumed, "--checkpoint", &checkpoint, "--checkpoint-every", "0"]);
+    let mut rng = tokenizer_core::Rng::new(algorithm.len() as u64);
+    let mut kills = 0;
+    loop {
+        let mut child = common::tok()
+            .args(&arguments)
+            .arg("--resume")
+            .stderr(std::process::Stdio::null())
+            .spawn()
+            .unwrap();
+        // Longer and longer, so that the test ends on slow machines too.
+        let patience = usual.mul_f64(rng.next_f64() * (1.0 + f64::from(kills) / 4.0));
+        std::thread::sleep(patience);
+        if let Some(status) = child.try_wait().unwrap() {
+            assert!(status.success(), "{status}");
+            break;
+        }
+        child.kill().unwrap(); // SIGKILL
+        if child.wait().unwrap().success() {
+            break;
+        }
+        kills += 1;
+        assert!(kills < 200, "no progress from checkpoints");
+    }
+    assert!(kills > 0, "nothing was killed");
+    assert_eq!(std::fs::read(whole).unwrap(), std::fs::read(resumed).unwrap(), "{kills} kills");
+    let left: Vec<String> =
+        folder.names().into_iter().filter(|name| name.starts_with("checkpoint")).collect();
+    assert_eq!(left, Vec::<String>::new());
+}
+
+#[test]
+#[cfg(unix)]
+fn bpe_killed_at_any_moment_resumes_to_the_same_bytes() {
+    killed_and_resumed(&["bpe", "--vocab-size", "1500"], "json");
+    killed_and_resumed(&["bpe", "--merges", "900", "--ties", "first-occurrence"], "json");
+}
+
+#[test]
+#[cfg(unix)]
+fn wordpiece_killed_at_any_moment_resumes_to_the_same_bytes() {
+    killed_and_resumed(&["wordpiece", "--vocab-size", "1500"], "json");
+}
+
+#[test]
+#[cfg(unix)]
+fn unigram_killed_at_any_moment_resumes_to_the_same_bytes() {
+    killed_and_resumed(&["unigram", "--vocab-size", "1200", "--shrinking-factor", "0.95"], "model");
+}
+
+#[test]
+fn checkpoints_of_other_trainings_are_refused() {
+    let folder = Folder::new();
+    let text = folder.write("corpus.txt", corpus());
+    let checkpoint = folder.at("c");
+    // A limit that only an impossible size passes leaves the checkpoint behind.
+    let train = |size: &'static str| {
+        let arguments = ["train", "unigram", &text, "--vocab-size", size];
+        let arguments: Vec<String> = arguments.iter().map(|&text| text.to_owned()).collect();
+        arguments.into_iter().chain(["--checkpoint".into(), checkpoint.clone()])
+    };
+    run(train("900000")).code(2).says("at most");
+    assert!(folder.names().contains(&"c.counts".to_owned()), "{:?}", folder.names());
+    run(train("900000").chain(["--resume".into()])).code(2).says("at most");
+    run(train("400").chain(["--resume".into()])).code(2).says("other options");
+    run(train("400")).code(0);
+    run(train("400").chain(["--resume".into()])).code(0).says("from the beginning");
+    std::fs::write(&checkpoint, "nothing\n").unwrap();
+    run(train("400").chain(["--resume".into()])).code(3).says("no checkpoint of a training");
+}
+
+/// A full disk is an error in words and leaves the older file.
+#[test]
+#[cfg(target_os = "linux")]
+fn a_full_disk_leaves_the_old_file() {
+    let folder = Folder::new();
+    let text = folder.write("corpus.txt", corpus());
+    let (out, checkpoint) = (folder.write("t.json", "old"), folder.at("c"));
+    let program = env!("CARGO_BIN_EXE_tok");
+    // Files may have 4 KB; the signal that would end the program is ignored.
+    for more in ["", " --checkpoint"] {
+        let tail = if more.is_empty() { String::new() } else { format!("{more} {checkpoint}") };
+        let line = format!(
+            "trap '' XFSZ; ulimit -f 4; exec {program} train bpe {text} --vocab-size 600 -o {out}{tail}"
+        );
+        let output = std::process::Command::new("sh").args(["-c", &line]).output().unwrap();
+        let stderr = String::from_utf8_lossy(&output.stderr);
+        assert_eq!(output.status.code(), Some(3), "{stderr}");
+        let name = if more.is_empty() { "t.json" } else { "c.counts" };
+        assert!(stderr.contains(name) && stderr.contains("large"), "{stderr}");
+        assert_eq!(std::fs::read(&out).unwrap(), b"old");
+    }
+    assert_eq!(folder.names(), ["corpus.txt", "t.json"]);
+}
+
+#[test]
+fn continuing_moves_no_id_and_texts_without_new_tokens_keep_theirs() {
+    let folder = Folder::new();
+    let manifest = testkit::fixtures::manifest();
+    let language = |name: &str| {
+        let file = manifest.parallel("udhr", name).unwrap();
+        folder.write(&format!("{name}.txt"), testkit::fixtures::text(&file.path))
+    };
+    let (english, german) = (language("en"), language("de"));
+    let (old, new) = (folder.at("old.json"), folder.at("new.json"));
+    run(["train", "bpe", &english, "-o", &old, "--vocab-size", "500", "--special", "<s>"]).code(0);
+    let go_on = ["train", "bpe", &german, "-o", &new, "--vocab-size", "700", "--continue", &old];
+    run(go_on).code(0);
+    let vocab = |path: &str| {
+        let file: Value = serde_json::from_slice(&std::fs::read(path).unwrap()).unwrap();
+        (file["model"]["vocab"].clone(), file["model"]["merges"].clone())
+    };
+    let ((old_vocab, old_merges), (new_vocab, new_merges)) = (vocab(&old), vocab(&new));
+    for (token, id) in old_vocab.as_object().unwrap() {
+        assert_eq!(&new_vocab[token], id, "{token}");
+    }
+    let (old_merges, new_merges) = (old_merges.as_array().unwrap(), new_merges.as_array().unwrap());
+    assert!(new_merges.len() > old_merges.len() && new_merges.starts_with(old_merges));
+    let ids = |path: &str, text: &str| {
+        let json = run(["encode", text, "--model", path, "--json"]).code(0).json();
+        json["ids"].as_array().unwrap().iter().map(|id| id.as_u64().unwrap()).collect::<Vec<_>>()
+    };
+    let mut kept = 0;
+    let text = std::fs::read_to_string(&english).unwrap();
+    for line in text.lines().take(60).chain(["Die Würde des Menschen"]) {
+        let (before, after) = (ids(&old, line), ids(&new, line));
+        if after.iter().all(|&id| id < 500) {
+            assert_eq!(before, after);
+            kept += 1;
+        }
+    }
+    assert!(kept > 0);
+    assert!(ids(&new, "Die Würde des Menschen").len() < ids(&old, "Die Würde des Menschen").len());
+    run(go_on.iter().chain(&["--pretok", "o200k"])).code(2).says("another way");
+    run(["train", "bpe", &german, "--vocab-size", "400", "--continue", &old]).code(2).says("need");
+}
+
+#[test]
+fn sizes_are_padded_and_limits_are_hard_on_request() {
+    let folder = Folder::new();
+    let text = folder.write("corpus.txt", corpus());
+    for algorithm in ["bpe", "wordpiece", "unigram"] {
+        let train = ["train", algorithm, &text, "--vocab-size", "500,600", "--pad-to", "128"];
+        let summary = run(train.iter().chain(&["--json"])).code(0).json();
+        let made: Vec<_> = summary["models"].as_array().unwrap().iter().collect();
+        assert_eq!(made[0]["vocab_size"], 512, "{algorithm}");
+        assert_eq!(made[1]["vocab_size"], 640, "{algorithm}");
+    }
+    let small = folder.write("small.txt", "a b c d a b c");
+    for (algorithm, most) in [("bpe", "260"), ("unigram", "9"), ("wordpiece", "5")] {
+        let train = ["train", algorithm, &small, "--vocab-size", "4000", "--vocab-limit"];
+        run(train.iter().chain(&["hard"])).code(2).says(most);
+        let summary = run(train.iter().chain(&["soft", "--json"])).code(0).json();
+        assert_eq!(summary["models"][0]["vocab_size"].to_string(), most, "{algorithm}");
+    }
+}
+
+#[test]
+fn samples_are_chosen_by_the_seed_alone() {
+    let folder = Folder::new();
+    let text = folder.write("corpus.txt", corpus());
+    let train = |seed: &'static str, threads: &'static str| {
+        let arguments = ["train", "bpe", &text, "--lines", "--vocab-size", "300", "--json"];
+        let sample = ["--sample", "0.3", "--seed", seed, "--threads", threads];
+        run(arguments.iter().chain(&sample)).code(0).json()
+    };
+    let (a, b, other) = (train("7", "1"), train("7", "3"), train("8", "1"));
+    assert_eq!((&a["documents"], &a["pieces"]), (&b["documents"], &b["pieces"]));
+    assert_ne!(a["pieces"], other["pieces"]);
+    let all = corpus().lines().count() as f64;
+    let share = a["documents"].as_f64().unwrap() / all;
+    assert!((0.2..0.4).contains(&share), "{share}");
+}

@@ -77,5 +77,7 @@ pub use explain::{Edge, Explanation};
 pub use model::{Compat, MAX_SCORE, Segmentation, Unigram, UnigramOptions};
 
 #[cfg(feature = "train")]
-pub use train::{Report, Round, SpecialToken, TrainError, UnigramTrainer, VocabLimit};
+pub use train::{
+    Report, Round, SpecialToken, State, StateError, TrainError, UnigramTrainer, VocabLimit,
+};
 pub use viterbi::Session;

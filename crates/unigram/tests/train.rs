@@ -7,7 +7,7 @@ use core::ops::ControlFlow;
 use proptest::prelude::*;
 use testkit::{laws, strategies};
 use tokenizer_core::{Decode, Model, Observe, PieceCounts, Silent, TokenId, TokenKind, Train};
-use unigram::{Round, SpecialToken, Unigram, UnigramTrainer, VocabLimit};
+use unigram::{Round, SpecialToken, State, Unigram, UnigramTrainer, VocabLimit};
 
 fn words(text: &str) -> PieceCounts {
     PieceCounts::from_pairs(text.split_whitespace().map(|word| (format!("▁{word}"), 1))).unwrap()
@@ -377,4 +377,30 @@ fn sizes_on_the_way_down_are_models_of_their_size() {
     }
     let error = trainer.train_sizes(&counts, &[3], &mut Silent).unwrap_err();
     assert!(error.needed_vocab_size() > Some(3));
+}
+
+#[test]
+fn a_resumed_training_is_the_whole_one_bit_for_bit() {
+    let counts = prose();
+    let mut trainer = UnigramTrainer::new(150);
+    trainer.shrinking_factor = 0.9; // Many rounds.
+    let mut states = Vec::new();
+    let mut save = |state: &State| {
+        states.push(state.to_bytes());
+        ControlFlow::Continue(())
+    };
+    let whole = trainer.resume(None, &counts, &[60, 100], &mut save, &mut Silent).unwrap();
+    assert!(states.len() > 4, "{} rounds", states.len());
+    for bytes in &states {
+        let state = State::from_bytes(bytes).unwrap();
+        let go_on = &mut |_: &State| ControlFlow::Continue(());
+        let resumed = trainer.resume(Some(state), &counts, &[60, 100], go_on, &mut Silent).unwrap();
+        for ((a, a_report), (b, b_report)) in whole.iter().zip(&resumed) {
+            assert!(a.vocab() == b.vocab() && a.scores() == b.scores() && a_report == b_report);
+        }
+        for end in [0, 7, bytes.len() / 2, bytes.len() - 1] {
+            assert!(State::from_bytes(&bytes[..end]).is_err());
+        }
+        assert!(State::from_bytes(&[&bytes[..], b"x"].concat()).is_err());
+    }
 }

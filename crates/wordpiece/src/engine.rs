@@ -189,14 +189,24 @@ impl<'t> Engine<'t> {
 
     pub(crate) fn run(
         mut self,
+        known: &[(TokenId, TokenId)],
         observe: &mut dyn Observe<Merge>,
         report: &mut Report,
     ) -> Result<Tokens, TrainError> {
         let first = self.tokens.len();
         self.push_risen();
         self.progress(first, observe)?;
+        let mut known = known.iter();
         while self.tokens.len() < self.trainer.vocab_size {
-            let Some(pair) = self.best() else {
+            let chosen = match known.next() {
+                Some(&(left, right)) => {
+                    // Its entry in a heap is void when nothing of the pair is left.
+                    let pair = self.pair_index.get(&joined(left.0, right.0));
+                    Some(*pair.ok_or_else(TrainError::unknown_merge)?)
+                }
+                None => self.best(),
+            };
+            let Some(pair) = chosen else {
                 report.ran_dry = true;
                 break;
             };

@@ -97,9 +97,26 @@ impl WordPieceTrainer {
         counts: &PieceCounts,
         observe: &mut dyn Observe<Merge>,
     ) -> Result<(WordPiece, Report), TrainError> {
+        self.resume(&[], counts, observe)
+    }
+
+    /// Goes on with an interrupted training whose first merges were these: the model is the one
+    /// that the whole training gives, from the same counts and options. The merges are made again,
+    /// without being chosen.
+    ///
+    /// # Errors
+    ///
+    /// As [`train_reporting`](Self::train_reporting); also if a pair does not occur in the text when
+    /// its turn comes.
+    pub fn resume(
+        &self,
+        merges: &[(TokenId, TokenId)],
+        counts: &PieceCounts,
+        observe: &mut dyn Observe<Merge>,
+    ) -> Result<(WordPiece, Report), TrainError> {
         let (tokens, corpus) = alphabet::prepare(self, counts, observe)?;
         let mut report = corpus.report.clone();
-        let tokens = Engine::new(self, tokens, corpus).run(observe, &mut report)?;
+        let tokens = Engine::new(self, tokens, corpus).run(merges, observe, &mut report)?;
         let model = WordPiece::new(tokens.into_vocab(), self.options.clone())
             .map_err(|error| TrainError::new(Kind::Build(error)))?;
         Ok((model, report))
@@ -126,7 +143,7 @@ impl WordPieceTrainer {
         let mut fills = |trainer: &Self| -> Result<(bool, u64), TrainError> {
             let (tokens, corpus) = alphabet::prepare(trainer, counts, &mut observe)?;
             let mut report = Report::default();
-            Engine::new(trainer, tokens, corpus).run(&mut observe, &mut report)?;
+            Engine::new(trainer, tokens, corpus).run(&[], &mut observe, &mut report)?;
             Ok((!report.ran_dry, observe.last_count))
         };
         let at = |min_frequency| Self { min_frequency, ..self.clone() };
@@ -312,6 +329,7 @@ enum Kind {
     Coverage(String),
     NotACharacter { text: Vec<u8>, count: usize },
     LimitBelowRequired { limit: usize, required: usize },
+    UnknownMerge,
     Stopped,
 }
 
@@ -338,6 +356,10 @@ impl TrainError {
 
     pub(crate) fn corpus_too_large(length: u64) -> Self {
         Self::new(Kind::CorpusTooLarge { length })
+    }
+
+    pub(crate) fn unknown_merge() -> Self {
+        Self::new(Kind::UnknownMerge)
     }
 
     pub(crate) fn stopped() -> Self {
@@ -402,6 +424,9 @@ impl fmt::Display for TrainError {
                 "the alphabet is limited to {limit} characters, but the initial alphabet has \
                  {required}"
             ),
+            Kind::UnknownMerge => {
+                write!(f, "a given merge is of two symbols that do not stand together in the text")
+            }
             Kind::Stopped => write!(f, "the training was stopped"),
         }
     }

@@ -439,3 +439,32 @@ fn one_enormous_word_trains_without_stalling() {
     assert!(report.ran_dry);
     assert_eq!(model.vocab().max_token_len(), 2_000_000);
 }
+
+#[test]
+fn a_resumed_training_is_the_whole_one() {
+    struct Steps(Vec<(tokenizer_core::TokenId, tokenizer_core::TokenId)>);
+    impl Observe<Merge> for Steps {
+        fn step(&mut self, merge: &Merge) -> core::ops::ControlFlow<()> {
+            self.0.push((merge.left, merge.right));
+            core::ops::ControlFlow::Continue(())
+        }
+    }
+    let words: Vec<(String, u64)> =
+        (0..300u64).map(|i| (format!("{}", i * i * 7919 % 100_003), 1 + i % 17)).collect();
+    let counts = counts(&words);
+    for criterion in [Criterion::Pmi, Criterion::Frequency] {
+        let trainer = trainer(200, |t| {
+            t.criterion = criterion;
+            t.min_frequency = 2;
+        });
+        let mut steps = Steps(Vec::new());
+        let whole = trainer.train_reporting(&counts, &mut steps).unwrap();
+        assert!(steps.0.len() > 100);
+        for at in [0, 1, 17, 60, steps.0.len()] {
+            let resumed = trainer.resume(&steps.0[..at], &counts, &mut Silent).unwrap();
+            assert!(resumed.0.vocab() == whole.0.vocab() && resumed.1 == whole.1, "{at}");
+        }
+        let wrong = [(steps.0[0].0, steps.0[0].0)];
+        assert!(trainer.resume(&wrong, &counts, &mut Silent).is_err());
+    }
+}

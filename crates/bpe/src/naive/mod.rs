@@ -8,4 +8,4 @@ mod train;
 
 pub use encode::NaiveEncoder;
 #[cfg(feature = "train")]
-pub use train::train;
+pub use train::{extend, train};

@@ -14,7 +14,21 @@ use crate::train::{BpeTrainer, Goal, Plan, Ties, TrainError};
 ///
 /// As the training of [`BpeTrainer`], except that counts are added up without a check.
 pub fn train(trainer: &BpeTrainer, counts: &PieceCounts) -> Result<Bpe, TrainError> {
-    let plan = Plan::new(trainer, counts)?;
+    learn(trainer, &Plan::new(trainer, counts)?, counts)
+}
+
+/// Trains on top of a model by the definition: its merges are made first, in their order. Equal to
+/// [`BpeTrainer::extend`].
+///
+/// # Errors
+///
+/// As [`train`].
+pub fn extend(trainer: &BpeTrainer, model: &Bpe, counts: &PieceCounts) -> Result<Bpe, TrainError> {
+    let trainer = trainer.like(model);
+    learn(&trainer, &Plan::extending(&trainer, model, counts)?, counts)
+}
+
+fn learn(trainer: &BpeTrainer, plan: &Plan, counts: &PieceCounts) -> Result<Bpe, TrainError> {
     let mut vocab = plan.vocab.clone();
     let mut tokens: Vec<(Vec<u8>, u64)> = vocab
         .clone()
@@ -29,8 +43,18 @@ pub fn train(trainer: &BpeTrainer, counts: &PieceCounts) -> Result<Bpe, TrainErr
         words.extend(symbols.split(|&s| s == crate::train::GAP).map(|s| (s.to_vec(), piece.count)));
     }
     let mut merges = Vec::new();
-    while !is_done(trainer, &vocab, merges.len()) {
-        let Some((left, right)) = best_pair(trainer, &words, &tokens) else { break };
+    let mut first = plan.first_merges.iter();
+    loop {
+        let (left, right) = match first.next() {
+            Some(&(left, right)) => (left.0, right.0),
+            None if is_done(trainer, &vocab, merges.len()) => break,
+            None => match best_pair(trainer, &words, &tokens, |product| {
+                vocab.get(product).is_some_and(|id| id.0 < plan.first_new)
+            }) {
+                Some(pair) => pair,
+                None => break,
+            },
+        };
         let prefix = trainer.continuing_prefix.as_deref().unwrap_or("").as_bytes();
         let tail = &tokens[right as usize].0;
         let tail = tail.strip_prefix(prefix).unwrap_or(tail);
@@ -62,6 +86,7 @@ fn best_pair(
     trainer: &BpeTrainer,
     words: &[(Vec<u32>, u64)],
     tokens: &[(Vec<u8>, u64)],
+    is_old: impl Fn(&[u8]) -> bool,
 ) -> Option<(u32, u32)> {
     // Pair to (count, order of first occurrence).
     let mut pairs: BTreeMap<(u32, u32), (u64, usize)> = BTreeMap::new();
@@ -96,6 +121,11 @@ fn best_pair(
         .iter()
         .filter(|(_, (count, _))| *count >= trainer.min_frequency)
         .filter(counts_at_all)
+        .filter(|&(&(left, right), _)| {
+            let prefix = trainer.continuing_prefix.as_deref().unwrap_or("").as_bytes();
+            let tail = bytes(right).strip_prefix(prefix).unwrap_or(bytes(right));
+            !is_old(&[&bytes(left)[..], tail].concat())
+        })
         .min_by(|(a, (a_count, _)), (b, (b_count, _))| b_count.cmp(a_count).then(by_rule(a, b)))
         .map(|(&pair, _)| pair)
 }

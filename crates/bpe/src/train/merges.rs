@@ -23,15 +23,19 @@ pub(crate) fn learn(
     observe: &mut dyn Observe<MergeStep>,
 ) -> Result<Learned, TrainError> {
     match trainer.ties {
-        Ties::LowestIds => Learner::new(LowestIds, trainer, plan, counts)?.run(trainer, observe),
-        Ties::FirstOccurrence => {
-            Learner::new(FirstOccurrence, trainer, plan, counts)?.run(trainer, observe)
+        Ties::LowestIds => {
+            Learner::new(LowestIds, trainer, plan, counts)?.run(LowestIds, trainer, observe)
         }
+        Ties::FirstOccurrence => Learner::new(FirstOccurrence, trainer, plan, counts)?.run(
+            FirstOccurrence,
+            trainer,
+            observe,
+        ),
         Ties::GreatestBytes => {
-            Learner::new(GreatestBytes, trainer, plan, counts)?.run(trainer, observe)
+            Learner::new(GreatestBytes, trainer, plan, counts)?.run(GreatestBytes, trainer, observe)
         }
         Ties::SentencePiece => {
-            Learner::new(SentencePiece, trainer, plan, counts)?.run(trainer, observe)
+            Learner::new(SentencePiece, trainer, plan, counts)?.run(SentencePiece, trainer, observe)
         }
     }
 }
@@ -45,6 +49,11 @@ struct Learner<R> {
     tokens: Tokens,
     vocab: VocabBuilder,
     merges: Vec<(TokenId, TokenId)>,
+    /// What is merged before anything is chosen; the queue is filled behind it.
+    first_merges: Vec<(TokenId, TokenId)>,
+    is_choosing: bool,
+    /// Chosen merges make no token with a lower id.
+    first_new: u32,
     /// The continuing prefix, which the right part of a merge loses.
     prefix: Vec<u8>,
     /// Pairs that occur less often are not merged; at least 1.
@@ -121,7 +130,7 @@ impl<R: TieRule> Learner<R> {
             tokens.push(bytes, plan.units_of(trainer, id, bytes));
         }
         let (pairs, pool) = count_pairs(&arena);
-        let mut learner = Self {
+        Ok(Self {
             arena,
             pairs,
             pool,
@@ -129,33 +138,71 @@ impl<R: TieRule> Learner<R> {
             tokens,
             vocab: plan.vocab,
             merges: Vec::new(),
+            first_merges: plan.first_merges,
+            is_choosing: false,
+            first_new: plan.first_new,
             prefix: trainer.continuing_prefix.as_deref().unwrap_or("").into(),
             least: trainer.min_frequency.max(1),
             max_units: trainer.max_token_len.map_or(u64::MAX, |len| len as u64),
             events: Vec::new(),
             left: Side::default(),
             right: Side::default(),
-        };
-        let slots: Vec<(usize, u32, u32)> = learner.pairs.iter().collect();
-        let mut candidates: Vec<Candidate> = slots
-            .into_iter()
-            .map(|(slot, left, right)| learner.candidate(slot, left, right))
-            .collect();
-        candidates.retain(|candidate| candidate.count >= learner.least);
-        learner.queue = Queue::new(rule, candidates, &learner.tokens);
-        Ok(learner)
+        })
+    }
+
+    /// Makes the merges that are given. A pair that does not occur makes its token all the same.
+    fn make_first_merges(
+        &mut self,
+        observe: &mut dyn Observe<MergeStep>,
+    ) -> Result<(), TrainError> {
+        let first = core::mem::take(&mut self.first_merges);
+        for (done, &(TokenId(left), TokenId(right))) in first.iter().enumerate() {
+            if done % 64 == 0 {
+                go_on(observe.progress("replay", done as u64, first.len() as u64))?;
+            }
+            if left.max(right) as usize >= self.vocab.len() {
+                return Err(TrainError::option(
+                    "a given merge names a token that was not made yet",
+                ));
+            }
+            let count = self.pairs.find(left, right).map_or(0, |slot| self.pairs.entry(slot).count);
+            let step = self.name(left, right, count)?;
+            if count > 0 {
+                self.replace(left, right, step.id.0);
+                self.recount(left, right, step.id.0);
+            }
+            go_on(observe.step(&step))?;
+        }
+        Ok(())
+    }
+
+    fn fill_queue(&mut self, rule: R) {
+        let slots: Vec<(usize, u32, u32)> = self.pairs.iter().collect();
+        let mut candidates: Vec<Candidate> = Vec::with_capacity(slots.len());
+        for (slot, left, right) in slots {
+            let candidate = self.candidate(slot, left, right);
+            if candidate.count >= self.least {
+                candidates.push(candidate);
+            }
+        }
+        self.queue = Queue::new(rule, candidates, &self.tokens);
+        self.is_choosing = true;
     }
 
     fn run(
         mut self,
+        rule: R,
         trainer: &BpeTrainer,
         observe: &mut dyn Observe<MergeStep>,
     ) -> Result<Learned, TrainError> {
-        let go_on = |flow| match flow {
-            ControlFlow::Continue(()) => Ok(()),
-            ControlFlow::Break(()) => Err(TrainError::stopped()),
-        };
         let initial = self.vocab.len();
+        self.make_first_merges(observe)?;
+        if let Goal::VocabSize(size) = trainer.goal
+            && size < self.vocab.len()
+        {
+            return Err(TrainError::too_small(size, self.vocab.len()));
+        }
+        self.fill_queue(rule);
         loop {
             let (done, total) = match trainer.goal {
                 Goal::VocabSize(size) => (self.vocab.len() - initial, size - initial),
@@ -184,6 +231,9 @@ impl<R: TieRule> Learner<R> {
             match now {
                 Some(now) if now == best => {
                     self.queue.remove_best(&self.tokens);
+                    if self.first_new > 0 && self.makes_an_old_token(best) {
+                        continue;
+                    }
                     return Some(best);
                 }
                 Some(now) if now.count >= self.least => {
@@ -221,6 +271,13 @@ impl<R: TieRule> Learner<R> {
         self.replace(left, right, new);
         self.recount(left, right, new);
         Ok(step)
+    }
+
+    fn makes_an_old_token(&self, pair: Candidate) -> bool {
+        let right = self.tokens.bytes(pair.right);
+        let tail = right.strip_prefix(&self.prefix[..]).unwrap_or(right);
+        let product = self.vocab.get(&[self.tokens.bytes(pair.left), tail].concat());
+        product.is_some_and(|id| id.0 < self.first_new)
     }
 
     /// The token that a pair becomes, a new one unless its bytes are a token already.
@@ -359,6 +416,9 @@ impl<R: TieRule> Learner<R> {
     }
 
     fn enqueue(&mut self, left: u32, right: u32) {
+        if !self.is_choosing {
+            return;
+        }
         let Some(slot) = self.pairs.find(left, right) else { return };
         let candidate = self.candidate(slot, left, right);
         if candidate.count >= self.least {
@@ -385,6 +445,13 @@ impl<R: TieRule> Learner<R> {
             entry.start = start;
         }
         self.pool = pool;
+    }
+}
+
+fn go_on(flow: ControlFlow<()>) -> Result<(), TrainError> {
+    match flow {
+        ControlFlow::Continue(()) => Ok(()),
+        ControlFlow::Break(()) => Err(TrainError::stopped()),
     }
 }
 

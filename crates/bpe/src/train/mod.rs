@@ -14,9 +14,9 @@ use core::ops::ControlFlow;
 pub use error::TrainError;
 pub use order::Ties;
 pub(crate) use plan::{GAP, Plan};
-use tokenizer_core::{Observe, PieceCounts, TokenId, Train};
+use tokenizer_core::{Model, Observe, PieceCounts, TokenId, Train};
 
-use crate::{Alphabet, Bpe, EndOfWord};
+use crate::{Alphabet, Bpe, BpeOptions, EndOfWord, Rules};
 
 /// Trains a [`Bpe`] from piece counts: again and again the most frequent pair of neighbours
 /// becomes one token (Gage 1994; Sennrich et al. 2016).
@@ -169,6 +169,86 @@ pub struct MergeStep {
     pub count: u64,
 }
 
+impl BpeTrainer {
+    /// Goes on with an interrupted training whose first merges were these: the model is the one
+    /// that the whole training gives, from the same counts and options.
+    ///
+    /// The merges are made again, without being chosen, which takes about half of the time.
+    ///
+    /// # Errors
+    ///
+    /// As [`train`](Train::train); also if a merge names a token that was not made yet.
+    pub fn resume(
+        &self,
+        merges: &[(TokenId, TokenId)],
+        counts: &PieceCounts,
+        observe: &mut dyn Observe<MergeStep>,
+    ) -> Result<Bpe, TrainError> {
+        let mut plan = Plan::new(self, counts)?;
+        plan.first_merges = merges.to_vec();
+        self.learn(plan, counts, observe)
+    }
+
+    /// Trains more merges on top of a model: its tokens keep their ids, its merges their ranks.
+    /// New units of the text, then new merges come behind them, until the [`goal`](Self::goal) is
+    /// reached, which counts old and new together.
+    ///
+    /// A text whose new encoding has no new token is encoded as before: old merges come first, no
+    /// new token takes part in one, and no new merge makes an old token.
+    ///
+    /// Of the trainer's options those that say how text becomes symbols are the model's (units,
+    /// marks, byte fallback, unknown token). Special and reserved tokens that the model lacks are
+    /// added.
+    ///
+    /// # Errors
+    ///
+    /// As [`train`](Train::train); also if the model has no list of merges.
+    pub fn extend(
+        &self,
+        model: &Bpe,
+        counts: &PieceCounts,
+        observe: &mut dyn Observe<MergeStep>,
+    ) -> Result<Bpe, TrainError> {
+        let trainer = self.like(model);
+        let plan = Plan::extending(&trainer, model, counts)?;
+        let trained = trainer.learn(plan, counts, observe)?;
+        let Rules::Merges(merges) = trained.rules() else { return Ok(trained) };
+        let options = BpeOptions {
+            ignore_merges: model.options().ignore_merges,
+            ..trained.options().clone()
+        };
+        Ok(Bpe::from_merges(trained.vocab().clone(), merges.clone(), options)
+            .expect("the same model was built before"))
+    }
+
+    /// This trainer with the units and marks of a model.
+    pub(crate) fn like(&self, model: &Bpe) -> Self {
+        let options = model.options();
+        Self {
+            unit: options.alphabet,
+            end_of_word: options.end_of_word.clone(),
+            continuing_prefix: options.continuing_prefix.clone(),
+            byte_fallback: options.byte_fallback,
+            fuse_unk: options.fuse_unk,
+            ..self.clone()
+        }
+    }
+
+    fn learn(
+        &self,
+        plan: Plan,
+        counts: &PieceCounts,
+        observe: &mut dyn Observe<MergeStep>,
+    ) -> Result<Bpe, TrainError> {
+        match observe.progress("pairs", 0, 1) {
+            ControlFlow::Continue(()) => {}
+            ControlFlow::Break(()) => return Err(TrainError::stopped()),
+        }
+        let (vocab, merges) = merges::learn(self, plan.clone(), counts, observe)?;
+        Ok(plan.model(vocab, merges, self))
+    }
+}
+
 impl Train for BpeTrainer {
     type Model = Bpe;
     type Step = MergeStep;
@@ -179,15 +259,6 @@ impl Train for BpeTrainer {
         counts: &PieceCounts,
         observe: &mut dyn Observe<MergeStep>,
     ) -> Result<Bpe, TrainError> {
-        let plan = Plan::new(self, counts)?;
-        let progress = |phase, done, total, observe: &mut dyn Observe<MergeStep>| match observe
-            .progress(phase, done, total)
-        {
-            ControlFlow::Continue(()) => Ok(()),
-            ControlFlow::Break(()) => Err(TrainError::stopped()),
-        };
-        progress("pairs", 0, 1, observe)?;
-        let (vocab, merges) = merges::learn(self, plan.clone(), counts, observe)?;
-        Ok(plan.model(vocab, merges, self))
+        self.learn(Plan::new(self, counts)?, counts, observe)
     }
 }

@@ -2,11 +2,11 @@ use alloc::format;
 use alloc::vec::Vec;
 
 use hashbrown::HashMap;
-use tokenizer_core::{PieceCounts, TokenId, TokenKind, Vocab, VocabBuilder, utf8};
+use tokenizer_core::{Model, PieceCounts, TokenId, TokenKind, Vocab, VocabBuilder, utf8};
 
 use crate::model::{first_unit, units};
 use crate::train::{BpeTrainer, ByteOrder, Goal, InitialBytes, TrainError};
-use crate::{Alphabet, Bpe, BpeOptions, EndOfWord};
+use crate::{Alphabet, Bpe, BpeOptions, EndOfWord, Rules};
 
 /// What is settled before the first merge: the tokens to begin with, and how pieces become
 /// symbols.
@@ -24,6 +24,13 @@ pub(crate) struct Plan {
     first_unit: u32,
     /// Special tokens that are units too.
     special_units: Vec<u32>,
+    /// Of tokens of an older model: their lengths in units.
+    known_units: HashMap<u32, u64>,
+    /// No merge that is chosen makes a token with a lower id: those are of an older model, which
+    /// would read old text in another way.
+    pub(crate) first_new: u32,
+    /// What is merged before anything is chosen.
+    pub(crate) first_merges: Vec<(TokenId, TokenId)>,
 }
 
 /// A map from units (one byte, or one character) to values.
@@ -109,6 +116,9 @@ impl Plan {
             unk,
             first_unit,
             special_units: Vec::new(),
+            known_units: HashMap::new(),
+            first_new: 0,
+            first_merges: Vec::new(),
         };
         for unit in choose_alphabet(trainer, counts) {
             let id = plan.token(&unit)?;
@@ -117,6 +127,80 @@ impl Plan {
         plan.add_affixed(trainer, counts)?;
         if let Some(EndOfWord::Symbol(mark)) = &trainer.end_of_word {
             plan.token(mark.as_bytes())?;
+        }
+        if let Goal::VocabSize(asked) = trainer.goal
+            && asked < plan.vocab.len()
+        {
+            return Err(TrainError::too_small(asked, plan.vocab.len()));
+        }
+        Ok(plan)
+    }
+
+    /// The plan of a training on top of a model, whose tokens all keep their ids: what else is
+    /// needed comes behind them.
+    pub(crate) fn extending(
+        trainer: &BpeTrainer,
+        model: &Bpe,
+        counts: &PieceCounts,
+    ) -> Result<Self, TrainError> {
+        check(trainer)?;
+        let Rules::Merges(merges) = model.rules() else {
+            return Err(TrainError::option(
+                "only a model with a list of merges can be extended, not one of ranks or scores",
+            ));
+        };
+        let mut vocab = Vocab::builder();
+        for (_, bytes, kind) in model.vocab().iter() {
+            vocab.push(bytes, kind)?;
+        }
+        for special in &trainer.special_tokens {
+            if vocab.get(special.as_bytes()).is_none() {
+                vocab.push(special.as_bytes(), TokenKind::Control)?;
+            }
+        }
+        let mut reserved = 0usize;
+        for _ in 0..trainer.reserved_tokens {
+            let mut name = format!("<|reserved_{reserved}|>");
+            while vocab.get(name.as_bytes()).is_some() {
+                reserved += 1;
+                name = format!("<|reserved_{reserved}|>");
+            }
+            vocab.push(name.as_bytes(), TokenKind::Unused)?;
+        }
+        let options = model.options();
+        let mut plan = Self {
+            first_unit: vocab.len() as u32,
+            vocab,
+            alphabet: Units::new(),
+            separates: options.byte_fallback || options.unk.is_some(),
+            unk: options.unk,
+            special_units: Vec::new(),
+            known_units: HashMap::new(),
+            first_new: model.vocab().len() as u32,
+            first_merges: merges.clone(),
+        };
+        for unit in choose_alphabet(trainer, counts) {
+            let id = plan.token(&unit)?;
+            *plan.alphabet.entry(&unit, 0) = id;
+        }
+        plan.add_affixed(trainer, counts)?;
+        if let Some(EndOfWord::Symbol(mark)) = &trainer.end_of_word {
+            plan.token(mark.as_bytes())?;
+        }
+        // A merged token is as long as its parts, whatever affixes its bytes hold.
+        let old = model.vocab();
+        let prefix = trainer.continuing_prefix.as_deref().unwrap_or("").as_bytes();
+        for &(left, right) in merges {
+            let [left_bytes, right_bytes] = [left, right].map(|id| old.bytes(id).unwrap_or(b""));
+            let tail = right_bytes.strip_prefix(prefix).unwrap_or(right_bytes);
+            let product = old.get(&[left_bytes, tail].concat());
+            let units = plan.units_of(trainer, left, left_bytes)
+                + plan.units_of(trainer, right, right_bytes);
+            if let Some(product) = product
+                && old.kind(product) == Some(TokenKind::Normal)
+            {
+                plan.known_units.entry(product.0).or_insert(units);
+            }
         }
         if let Goal::VocabSize(asked) = trainer.goal
             && asked < plan.vocab.len()
@@ -144,6 +228,9 @@ impl Plan {
     pub(crate) fn units_of(&self, trainer: &BpeTrainer, id: TokenId, bytes: &[u8]) -> u64 {
         if id.0 >= self.first_unit || self.special_units.contains(&id.0) {
             return 1;
+        }
+        if let Some(&units) = self.known_units.get(&id.0) {
+            return units;
         }
         units(trainer.unit, bytes).count() as u64
     }

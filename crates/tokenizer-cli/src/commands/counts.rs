@@ -121,6 +121,7 @@ impl WriteCounts {
         let counted = corpus::count(
             &self.files,
             &self.input,
+            corpus::Sampling::ALL,
             &preparation,
             self.max_memory,
             &need,

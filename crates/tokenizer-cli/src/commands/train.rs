@@ -1,16 +1,20 @@
 //! `tok train`.
 
+mod checkpoint;
 mod learn;
 mod trace;
 mod write;
 
 use std::path::{Path, PathBuf};
-use std::time::Instant;
+use std::time::{Duration, Instant};
 
+use bpe::Bpe;
 use clap::{Args, ValueEnum};
 use serde_json::{Value, json};
+use tokenizer::Tokenizer;
 use tokenizer::lift::{Preparation, Target};
 
+use self::checkpoint::Checkpoint;
 use self::trace::Trace;
 use crate::Mode;
 use crate::corpus::{self, Counted};
@@ -18,7 +22,7 @@ use crate::failure::Failure;
 use crate::input::InputOptions;
 use crate::output::{self, Progress};
 
-#[derive(Args)]
+#[derive(Args, Clone, Debug)]
 #[command(after_help = "\
 The ending of FILE picks the format:
   .json      tokenizer.json, for all algorithms
@@ -116,6 +120,55 @@ pub(crate) struct Train {
     /// So many ids are kept for later, as <|reserved_0|> and on
     #[arg(long, value_name = "N", default_value_t = 0, help_heading = "Tokens")]
     pub(crate) reserved: usize,
+    /// User-defined tokens (unigram): pieces that are always whole, behind the special tokens
+    #[arg(long, value_name = "TOKEN", num_args = 1.., help_heading = "Tokens")]
+    pub(crate) user_defined: Vec<String>,
+    /// Rounds the vocabulary sizes up to the next multiple of N, as 128 for fast matrices; the text
+    /// gives the additional tokens
+    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..), help_heading = "Tokens")]
+    pub(crate) pad_to: Option<u32>,
+    /// Characters that are tokens in any case, whether they occur or not, and whatever a limit or
+    /// coverage says (bpe and wordpiece over characters, unigram)
+    #[arg(
+        long,
+        visible_alias = "required-chars",
+        value_name = "CHARS",
+        help_heading = "Algorithm"
+    )]
+    pub(crate) initial_alphabet: Option<String>,
+    /// What happens if the text supports fewer tokens than asked for: hard is an error that names
+    /// the true maximum, soft gives what there is [default: hard for unigram, else soft]
+    #[arg(long, value_enum, help_heading = "Algorithm")]
+    pub(crate) vocab_limit: Option<Limit>,
+    /// The share of pieces that stay in a round of pruning (unigram) [default: 0.75]
+    #[arg(long, value_name = "SHARE", help_heading = "Algorithm")]
+    pub(crate) shrinking_factor: Option<f64>,
+    /// How often EM runs before each pruning (unigram) [default: 2]
+    #[arg(long, value_name = "N", help_heading = "Algorithm")]
+    pub(crate) sub_iterations: Option<usize>,
+    /// How many seed pieces to begin with (unigram) [default: 8 times the largest size, at least
+    /// 100000]
+    #[arg(long, value_name = "N", help_heading = "Algorithm")]
+    pub(crate) seed_size: Option<usize>,
+    /// Trains more merges on top of this tokenizer (bpe with merges): no id of it moves, and texts
+    /// without new tokens keep their ids. Sizes count old and new tokens; give the splitter and
+    /// normalizer of the file
+    #[arg(long = "continue", value_name = "FILE", help_heading = "Algorithm")]
+    pub(crate) base: Option<PathBuf>,
+    /// Takes this share of the documents only, chosen by --seed
+    #[arg(long, value_name = "SHARE", conflicts_with = "counts", help_heading = "Text")]
+    sample: Option<f64>,
+    /// Keeps what is needed to go on after a crash in FILE, FILE.counts and FILE.text (bpe,
+    /// wordpiece, unigram); a finished training removes them
+    #[arg(long, value_name = "FILE")]
+    checkpoint: Option<PathBuf>,
+    /// Seconds between checkpoints
+    #[arg(long, value_name = "SECONDS", default_value_t = 10.0, requires = "checkpoint")]
+    checkpoint_every: f64,
+    /// Goes on from the checkpoint, if there is one; the options must be the same. The result is
+    /// that of an undisturbed training, byte for byte
+    #[arg(long, requires = "checkpoint")]
+    resume: bool,
     /// A JSON line for each merge (bpe, wordpiece) or pruning round (unigram)
     #[arg(long, value_name = "FILE")]
     trace: Option<PathBuf>,
@@ -126,7 +179,8 @@ pub(crate) struct Train {
     /// Threads [default: as many as there are processors]
     #[arg(long, value_name = "N")]
     pub(crate) threads: Option<usize>,
-    /// For scripts that always give one. Every trainer here is deterministic: nothing depends on it
+    /// Chooses the documents of --sample; nothing else depends on it, for every trainer here is
+    /// deterministic
     #[arg(long, value_name = "N")]
     seed: Option<u64>,
 }
@@ -177,6 +231,12 @@ pub(crate) enum ByteNumbers {
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+pub(crate) enum Limit {
+    Hard,
+    Soft,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
 pub(crate) enum Criterion {
     Pmi,
     Frequency,
@@ -203,22 +263,42 @@ impl Train {
         self.check_target(target)?;
         let preparation = self.preparation(target)?;
         let start = Instant::now();
-        let counted = if self.counts.is_empty() {
+        let base = self.base(&preparation)?;
+        let mut checkpoint = self.checkpoint()?;
+        let kept = match &mut checkpoint {
+            Some(checkpoint) if self.resume => checkpoint.load()?,
+            _ => None,
+        };
+        if self.resume && kept.is_none() {
+            progress.note("no checkpoint yet: training from the beginning");
+        }
+        let (kept, stage) = kept.unzip();
+        let is_kept = kept.is_some();
+        let counted = if let Some(kept) = kept {
+            kept
+        } else if self.counts.is_empty() {
             let need = |pieces, bytes| self.memory_need(pieces, bytes);
             let (files, input, memory) = (&self.files, &self.input, self.max_memory);
-            corpus::count(files, input, &preparation, memory, &need, progress)?
+            let sampling = corpus::Sampling {
+                share: self.sample.unwrap_or(1.0),
+                seed: self.seed.unwrap_or(0),
+            };
+            corpus::count(files, input, sampling, &preparation, memory, &need, progress)?
         } else {
             let need = |pieces, bytes| self.memory_need(pieces, bytes);
             corpus::read_counts(&self.counts, self.max_memory, &need)?
         };
+        if let Some(checkpoint) = checkpoint.as_mut().filter(|_| !is_kept) {
+            checkpoint.counted(&counted)?;
+        }
         let counting = start.elapsed().as_secs_f64();
         if counted.counts.is_empty() && self.algorithm != Algorithm::Byte {
             progress.warn("the input holds no text");
         }
-        let mut sizes = self.vocab_size.clone();
-        sizes.sort_unstable();
-        sizes.dedup();
-        let learned = self.learn(&counted.counts, &sizes, target, progress)?;
+        let sizes = self.sizes();
+        let resume = checkpoint.as_mut().map(|checkpoint| (checkpoint, stage.unwrap_or_default()));
+        let learned =
+            self.learn(&counted.counts, &sizes, target, base.as_ref(), resume, progress)?;
         let training = start.elapsed().as_secs_f64() - counting;
 
         let mut models = Vec::new();
@@ -232,6 +312,13 @@ impl Train {
                 && self.algorithm != Algorithm::Byte
             {
                 summary["asked"] = asked.into();
+                if self.vocab_limit == Some(Limit::Hard) {
+                    return Err(Failure::usage(format!(
+                        "a vocabulary of {asked} tokens was asked for, but the text supports {} at \
+                         most (--vocab-limit soft gives these)",
+                        learned.model.vocab_len()
+                    )));
+                }
                 progress.warn(format!(
                     "the text supports {} tokens only, {asked} were asked for",
                     learned.model.vocab_len()
@@ -249,6 +336,9 @@ impl Train {
                 summary["compared_bytes"] = written.compared.into();
             }
             models.push(summary);
+        }
+        if let Some(checkpoint) = &checkpoint {
+            checkpoint.remove()?;
         }
         let summary = json!({
             "algorithm": self.algorithm.name(),
@@ -271,6 +361,84 @@ impl Train {
             output::print(describe(&summary, &counted, self.steps_name()).as_bytes())?;
         }
         Ok(())
+    }
+
+    /// The sizes that are trained, in ascending order.
+    fn sizes(&self) -> Vec<usize> {
+        let multiple = self.pad_to.unwrap_or(1) as usize;
+        let mut sizes: Vec<usize> =
+            self.vocab_size.iter().map(|size| size.div_ceil(multiple) * multiple).collect();
+        sizes.sort_unstable();
+        sizes.dedup();
+        sizes
+    }
+
+    fn checkpoint(&self) -> Result<Option<Checkpoint>, Failure> {
+        let Some(path) = &self.checkpoint else { return Ok(None) };
+        let every = Duration::try_from_secs_f64(self.checkpoint_every)
+            .map_err(|_| Failure::usage("--checkpoint-every is no number of seconds"))?;
+        // What does not change the result may differ.
+        let deciding = Self {
+            out: self.out.as_ref().and_then(|out| out.extension().map(PathBuf::from)),
+            max_memory: None,
+            trace: None,
+            checkpoint: None,
+            checkpoint_every: 0.0,
+            resume: false,
+            threads: None,
+            ..self.clone()
+        };
+        let mut training = format!("{deciding:?}");
+        let inputs = if self.counts.is_empty() { &self.files } else { &self.counts };
+        for source in crate::input::sources(inputs)? {
+            training += &format!(" {} {}", source.path.display(), source.bytes);
+        }
+        Ok(Some(Checkpoint::new(path, training, every)))
+    }
+
+    /// The model to continue, if its file cuts text as this training does.
+    fn base(&self, preparation: &Preparation) -> Result<Option<Bpe>, Failure> {
+        let Some(path) = &self.base else { return Ok(None) };
+        let options = tokenizer::LoadOptions::default();
+        let bytes = crate::input::bytes(path)?;
+        let loaded = Tokenizer::from_file(&bytes, &options)
+            .map_err(|error| Failure::file(path, crate::model::chain(&error)))?;
+        let model = loaded.model().as_any().and_then(|model| model.downcast_ref::<Bpe>());
+        let Some(model) = model else {
+            return Err(Failure::file(path, "--continue takes a bpe tokenizer"));
+        };
+        let by_chars = model.options().alphabet == bpe::Alphabet::Char;
+        if by_chars != (self.units() == Unit::Char) {
+            let unit = if by_chars { "char" } else { "byte" };
+            return Err(Failure::usage(format!("{}: give --unit {unit}", path.display())));
+        }
+        let other = || {
+            Failure::usage(format!(
+                "{}: cuts text in another way than --pretok and --normalizer say",
+                path.display()
+            ))
+        };
+        let target = preparation.target();
+        if let Ok(file) = serde_json::from_slice::<Value>(&bytes) {
+            // What our own file would say, word for word.
+            let own =
+                tokenizer::lift::tokenizer_json(tokenizer::lift::Learned::Bpe(model), preparation)
+                    .map_err(Failure::usage)?;
+            let own = own.to_json(formats::Layout::Compact).map_err(Failure::usage)?;
+            let own: Value = serde_json::from_str(&own).map_err(Failure::usage)?;
+            let differs = |key: &str| file.get(key).is_some_and(|part| *part != own[key]);
+            if differs("pre_tokenizer") || differs("normalizer") {
+                return Err(other());
+            }
+        }
+        let trained = self.preparation(target)?.tokenizer(Box::new(model.clone()));
+        let trained = trained.map_err(Failure::usage)?;
+        for text in PROBES {
+            if loaded.ids(text) != trained.ids(text) {
+                return Err(other());
+            }
+        }
+        Ok(Some(model.clone()))
     }
 
     /// About how many bytes a training takes besides its counts, for so many distinct pieces of so
@@ -366,7 +534,7 @@ impl Train {
     /// Refuses options that the algorithm does not have: an option without effect is a mistake.
     fn check(&self) -> Result<(), Failure> {
         use Algorithm::{Bpe, Char, Unigram, Word, Wordpiece};
-        let options: [(&str, bool, &[Algorithm]); 14] = [
+        let options: [(&str, bool, &[Algorithm]); 21] = [
             ("--byte-order", self.byte_order.is_some(), &[Bpe]),
             ("--merges", self.merges.is_some(), &[Bpe]),
             ("--unit", self.unit.is_some(), &[Bpe, Wordpiece]),
@@ -381,12 +549,27 @@ impl Train {
             ("--byte-fallback", self.byte_fallback, &[Bpe, Unigram, Char]),
             ("--unk", self.unk.is_some(), &[Bpe, Wordpiece, Unigram, Char, Word]),
             ("--trace", self.trace.is_some(), &[Bpe, Wordpiece, Unigram]),
+            ("--checkpoint", self.checkpoint.is_some(), &[Bpe, Wordpiece, Unigram]),
+            ("--continue", self.base.is_some(), &[Bpe]),
+            ("--initial-alphabet", self.initial_alphabet.is_some(), &[Bpe, Wordpiece, Unigram]),
+            ("--user-defined", !self.user_defined.is_empty(), &[Unigram]),
+            ("--shrinking-factor", self.shrinking_factor.is_some(), &[Unigram]),
+            ("--sub-iterations", self.sub_iterations.is_some(), &[Unigram]),
+            ("--seed-size", self.seed_size.is_some(), &[Unigram]),
         ];
         for (option, is_given, algorithms) in options {
             if is_given && !algorithms.contains(&self.algorithm) {
                 let name = self.algorithm.name();
                 return Err(Failure::usage(format!("{name} has no {option}")));
             }
+        }
+        if self.sample.is_some_and(|share| !(share > 0.0 && share <= 1.0)) {
+            return Err(Failure::usage("--sample is a share above 0 and up to 1"));
+        }
+        if self.base.is_some() && self.checkpoint.is_some() {
+            return Err(Failure::usage(
+                "--continue has no --checkpoint: it is quick to begin anew",
+            ));
         }
         if self.vocab_size.is_empty() && self.merges.is_none() && self.algorithm != Algorithm::Byte
         {
@@ -405,6 +588,14 @@ impl Train {
         self.trace.as_deref().map(Trace::create).transpose()
     }
 }
+
+/// Texts on which a splitter and a normalizer show what they are.
+const PROBES: [&str; 4] = [
+    "The cat's 12345 mats,\u{a0}isn't  it?\n\n  def f(x):\treturn x+=1; HELLO camelCase",
+    "\u{212B}ngstr\u{f6}m \u{FB01}ne \u{65E5}\u{672C}\u{8A9E}\u{3002}\u{C548}\u{B155} e\u{301}a",
+    " leading and trailing ",
+    "''re I'LL a.b.c http://x.org/?q=1&r=2\r\n\u{1F468}\u{200D}\u{1F469}",
+];
 
 /// The path with the size in front of its ending: `name.8000.json`.
 fn with_size(path: &Path, size: usize) -> PathBuf {

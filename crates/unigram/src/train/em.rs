@@ -38,11 +38,10 @@ const REPORTS: usize = 8;
 impl<'c> Em<'c> {
     pub(super) fn new(
         pieces: &Pieces,
+        longest: usize,
         corpus: &'c Corpus,
         workers: &'c Workers,
     ) -> Result<Self, TrainError> {
-        let longest = (0..pieces.len()).map(|i| utf8::chars(pieces.bytes(i)).count()).max();
-        let longest = longest.unwrap_or(1);
         let lattices = Lattices::new(&pieces.trie()?, longest, corpus, workers);
         Ok(Self { corpus, lattices, workers, longest })
     }
@@ -497,7 +496,7 @@ mod tests {
 
     fn both_ways(pieces: &Pieces, corpus: &Corpus) -> [(Vec<f64>, f64); 2] {
         let workers = Workers::new(1);
-        let em = Em::new(pieces, corpus, &workers).unwrap();
+        let em = Em::new(pieces, pieces.longest(), corpus, &workers).unwrap();
         let scale = Scale::for_sum(corpus.chars);
         let reader = Reader { packing: em.lattices.packing, longest: em.longest };
         [true, false].map(|scaled| {
@@ -565,7 +564,7 @@ mod tests {
         let pieces = Pieces::from_weights(weights.into_iter(), |p| p.len() == 1);
         let results = [1, 2, 3, 8].map(|threads| {
             let workers = Workers::new(threads);
-            let mut em = Em::new(&pieces, &corpus, &workers).unwrap();
+            let mut em = Em::new(&pieces, pieces.longest(), &corpus, &workers).unwrap();
             let expected = em.expect(&pieces, &mut Silent).unwrap();
             (
                 expected.counts,

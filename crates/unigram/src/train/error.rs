@@ -21,6 +21,7 @@ pub(super) enum Kind {
     TooLarge { size: usize, possible: usize },
     TooMuchText { chars: u64 },
     TooManyPieces { pieces: usize },
+    OtherState,
     Overflow,
     Stopped,
     Vocab(VocabError),
@@ -117,6 +118,9 @@ impl fmt::Display for TrainError {
             }
             Kind::Overflow => {
                 write!(f, "the characters times their counts pass 18446744073709551615")
+            }
+            Kind::OtherState => {
+                write!(f, "the state to go on from is of other counts or other options")
             }
             Kind::Stopped => write!(f, "stopped"),
             Kind::Vocab(_) => write!(f, "the special tokens are in each other's way"),

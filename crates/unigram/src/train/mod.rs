@@ -7,6 +7,7 @@ mod lattice;
 mod pieces;
 mod prune;
 mod seeds;
+mod state;
 mod workers;
 
 use alloc::string::String;
@@ -21,6 +22,7 @@ use self::em::{Em, Expected};
 pub use self::error::TrainError;
 use self::error::{Kind, Limit};
 use self::pieces::Pieces;
+pub use self::state::{State, StateError};
 use self::workers::Workers;
 use crate::model::{Unigram, UnigramOptions};
 
@@ -213,6 +215,24 @@ impl UnigramTrainer {
         smaller: &[usize],
         observe: &mut dyn Observe<Round>,
     ) -> Result<Vec<(Unigram, Report)>, TrainError> {
+        self.resume(None, counts, smaller, &mut |_| ControlFlow::Continue(()), observe)
+    }
+
+    /// As [`train_sizes`](Self::train_sizes), from a state that a training with the same options and
+    /// counts was in: the models are bit for bit those of the whole training. `save` is given the
+    /// state after each round; `observe` hears of the rounds that were made before, too.
+    ///
+    /// # Errors
+    ///
+    /// As [`train_sizes`](Self::train_sizes).
+    pub fn resume(
+        &self,
+        from: Option<State>,
+        counts: &PieceCounts,
+        smaller: &[usize],
+        save: &mut dyn FnMut(&State) -> ControlFlow<()>,
+        observe: &mut dyn Observe<Round>,
+    ) -> Result<Vec<(Unigram, Report)>, TrainError> {
         let mut sizes = Vec::from(smaller);
         sizes.retain(|&size| size < self.vocab_size);
         sizes.push(self.vocab_size);
@@ -236,10 +256,34 @@ impl UnigramTrainer {
             }));
         }
         let workers = Workers::new(self.threads);
-        let pieces = seeds::seeds(self, &corpus, self.vocab_size - fixed, &workers, observe)?;
-        report.seeds = pieces.len();
+        let state = match from {
+            Some(state) => {
+                // Every character of the text must have its piece.
+                let required: Vec<&[u8]> = (0..state.pieces.len())
+                    .filter(|&i| state.pieces.is_required(i))
+                    .map(|i| state.pieces.bytes(i))
+                    .collect();
+                let alphabet = corpus.alphabet.keys().map(|c| String::from(*c).into_bytes());
+                if !alphabet.eq(required.iter().map(|bytes| bytes.to_vec()))
+                    || state.pieces.longest() > state.longest
+                    || state.fitted.len() > sizes.len()
+                {
+                    return Err(TrainError::new(Kind::OtherState));
+                }
+                for round in &state.report.rounds {
+                    stop_if(observe.step(round))?;
+                }
+                state
+            }
+            None => {
+                let target = self.vocab_size - fixed;
+                let pieces = seeds::seeds(self, &corpus, target, &workers, observe)?;
+                report.seeds = pieces.len();
+                State { longest: pieces.longest(), pieces, report, fitted: Vec::new() }
+            }
+        };
         let targets: Vec<usize> = sizes.iter().map(|size| size - fixed).collect();
-        let fitted = self.fit(pieces, &corpus, &targets, &workers, observe, report)?;
+        let fitted = self.fit(state, &corpus, &targets, &workers, save, observe)?;
         let mut models = Vec::with_capacity(fitted.len());
         for ((pieces, report), trainer) in fitted.into_iter().zip(&trainers) {
             if pieces.len() < trainer.vocab_size - fixed && self.limit == VocabLimit::Hard {
@@ -256,24 +300,24 @@ impl UnigramTrainer {
     /// EM and pruning until as many pieces are left as each of the `targets` says, which descend.
     fn fit(
         &self,
-        mut pieces: Pieces,
+        mut state: State,
         corpus: &Corpus,
         targets: &[usize],
         workers: &Workers,
+        save: &mut dyn FnMut(&State) -> ControlFlow<()>,
         observe: &mut dyn Observe<Round>,
-        mut report: Report,
     ) -> Result<Vec<(Pieces, Report)>, TrainError> {
-        let mut fitted = Vec::with_capacity(targets.len());
-        let mut em = Em::new(&pieces, corpus, workers)?;
-        while let Some(&target) = targets.get(fitted.len()) {
+        let mut em = Em::new(&state.pieces, state.longest, corpus, workers)?;
+        while let Some(&target) = targets.get(state.fitted.len()) {
+            let State { pieces, report, fitted, .. } = &mut state;
             let pieces_before = pieces.len();
             let mut log_likelihood = 0.0;
             for _ in 0..self.sub_iterations {
-                let expected = em.expect(&pieces, observe)?;
+                let expected = em.expect(pieces, observe)?;
                 log_likelihood = expected.log_likelihood;
                 pieces.maximize(&expected, if report.rounds.is_empty() { 0 } else { target });
             }
-            let used = em.best_counts(&pieces, observe)?;
+            let used = em.best_counts(pieces, observe)?;
             let tokens = used.iter().fold(0u64, |sum, &count| sum.saturating_add(count));
             let mut round = Round {
                 round: report.rounds.len() + 1,
@@ -285,7 +329,7 @@ impl UnigramTrainer {
             let alive = pieces.alive();
             let shrunk = (alive as f64 * self.shrinking_factor) as usize;
             let nearly = |target: usize| target + target / 10;
-            let worth = prune::worths(&pieces.trie()?, workers, &pieces, &used);
+            let worth = prune::worths(&pieces.trie()?, workers, pieces, &used);
             while let Some(&target) = targets.get(fitted.len())
                 && (alive <= nearly(target) || shrunk <= nearly(target))
             {
@@ -313,8 +357,9 @@ impl UnigramTrainer {
             let flow = observe.step(&round);
             report.rounds.push(round);
             stop_if(flow)?;
+            stop_if(save(&state))?;
         }
-        Ok(fitted)
+        Ok(state.fitted)
     }
 
     fn build(&self, pieces: &Pieces) -> Result<Unigram, TrainError> {

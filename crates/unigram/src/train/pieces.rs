@@ -2,6 +2,8 @@
 
 use alloc::vec::Vec;
 
+use tokenizer_core::utf8;
+
 use super::Expected;
 use super::error::{Kind, TrainError};
 use crate::math::{digamma, exp, ln};
@@ -12,7 +14,7 @@ const MIN_EXPECTED: f64 = 0.5;
 
 /// The current pieces in order of their bytes. A piece that EM dropped stays, dead, until the
 /// next pruning, so that the trie stays good.
-#[derive(Clone)]
+#[derive(Clone, Debug, PartialEq)]
 pub(super) struct Pieces {
     arena: Vec<u8>,
     /// Where each piece ends in the arena.
@@ -42,7 +44,7 @@ impl Pieces {
         result
     }
 
-    fn empty() -> Self {
+    pub(super) fn empty() -> Self {
         Self {
             arena: Vec::new(),
             ends: Vec::new(),
@@ -76,6 +78,19 @@ impl Pieces {
     pub(super) fn bytes(&self, i: usize) -> &[u8] {
         let start = if i == 0 { 0 } else { self.ends[i - 1] };
         &self.arena[start..self.ends[i]]
+    }
+
+    /// The length in characters of the longest piece.
+    pub(super) fn longest(&self) -> usize {
+        let lens = (0..self.len()).map(|i| utf8::chars(self.bytes(i)).count());
+        lens.max().unwrap_or(1)
+    }
+
+    /// Adds a piece behind all others, with its score.
+    pub(super) fn push_scored(&mut self, bytes: &[u8], score: f64, is_required: bool) {
+        self.push(bytes, is_required);
+        self.scores.push(score);
+        self.probs.push(exp(score));
     }
 
     /// The trie of all pieces.

@@ -1,14 +1,17 @@
 //! From options to trained models.
 
+use std::ops::ControlFlow;
+
 use baseline::{Bytes, Chars, CharsTrainer, Fallback, Words, WordsTrainer};
 use bpe::{Alphabet, Bpe, BpeTrainer, ByteOrder, EndOfWord, Goal, Rules, Ties};
 use tokenizer::lift::{Learned, Target};
-use tokenizer_core::{Model as _, PieceCounts, Silent, TokenKind, Train as _, Vocab};
-use unigram::{Compat, SpecialToken, Unigram, UnigramTrainer};
+use tokenizer_core::{Model as _, PieceCounts, Silent, TokenId, TokenKind, Train as _, Vocab};
+use unigram::{Compat, SpecialToken, State, Unigram, UnigramTrainer, VocabLimit};
 use wordpiece::{WordPiece, WordPieceTrainer};
 
+use super::checkpoint::{Checkpoint, Stage};
 use super::trace::Watch;
-use super::{Algorithm, ByteNumbers, Criterion, EndOfWordAs, TieRule, Train, Unit};
+use super::{Algorithm, ByteNumbers, Criterion, EndOfWordAs, Limit, TieRule, Train, Unit};
 use crate::failure::Failure;
 use crate::model::chain;
 use crate::output::Progress;
@@ -82,12 +85,14 @@ impl Train {
         counts: &PieceCounts,
         sizes: &[usize],
         target: Target,
+        base: Option<&Bpe>,
+        checkpoint: Option<(&mut Checkpoint, Stage)>,
         progress: Progress,
     ) -> Result<Vec<Outcome>, Failure> {
         match self.algorithm {
-            Algorithm::Bpe => self.learn_bpe(counts, sizes, target, progress),
-            Algorithm::Wordpiece => self.learn_wordpiece(counts, sizes, progress),
-            Algorithm::Unigram => self.learn_unigram(counts, sizes, target, progress),
+            Algorithm::Bpe => self.learn_bpe(counts, sizes, target, base, checkpoint, progress),
+            Algorithm::Wordpiece => self.learn_wordpiece(counts, sizes, checkpoint, progress),
+            Algorithm::Unigram => self.learn_unigram(counts, sizes, target, checkpoint, progress),
             Algorithm::Char => {
                 sizes.iter().map(|&size| self.learn_chars(counts, size, progress)).collect()
             }
@@ -113,6 +118,8 @@ impl Train {
         counts: &PieceCounts,
         sizes: &[usize],
         target: Target,
+        base: Option<&Bpe>,
+        checkpoint: Option<(&mut Checkpoint, Stage)>,
         progress: Progress,
     ) -> Result<Vec<Outcome>, Failure> {
         let mut trainer = BpeTrainer::default();
@@ -140,6 +147,7 @@ impl Train {
         trainer.special_tokens.clone_from(&self.special);
         trainer.reserved_tokens = self.reserved;
         trainer.alphabet_limit = self.alphabet_limit;
+        trainer.initial_alphabet = self.initial_alphabet.clone().unwrap_or_default();
         trainer.character_coverage = self.character_coverage.unwrap_or(1.0);
         trainer.end_of_word = self.end_of_word.clone().map(|mark| match self.end_of_word_as {
             None | Some(EndOfWordAs::Symbol) => EndOfWord::Symbol(mark),
@@ -162,13 +170,20 @@ impl Train {
             // The smallest size must be possible too: find out before the work.
             let mut smallest = trainer.clone();
             smallest.goal = Goal::VocabSize(0);
-            check_smallest(sizes[0], smallest.train(counts, &mut Silent).err(), |error| {
-                error.needed_vocab_size()
-            })?;
+            let tried = match base {
+                Some(model) => smallest.extend(model, counts, &mut Silent),
+                None => smallest.train(counts, &mut Silent),
+            };
+            check_smallest(sizes[0], tried.err(), |error| error.needed_vocab_size())?;
         }
-        let mut watch = Watch::new(progress, self.open_trace()?);
-        let result = trainer.train(counts, &mut watch).map_err(refused);
-        let (model, steps) = watch.finish(result)?;
+        let (checkpoint, stage) = checkpoint.unzip();
+        let first = made(stage);
+        let mut watch = Watch::new(progress, self.open_trace()?, checkpoint);
+        let result = match base {
+            Some(model) => trainer.extend(model, counts, &mut watch),
+            None => trainer.resume(&first, counts, &mut watch),
+        };
+        let (model, steps) = watch.finish(result.map_err(refused))?;
         let mut outcomes = Vec::new();
         if let Some((_, smaller)) = sizes.split_last() {
             for &size in smaller {
@@ -184,6 +199,7 @@ impl Train {
         &self,
         counts: &PieceCounts,
         sizes: &[usize],
+        checkpoint: Option<(&mut Checkpoint, Stage)>,
         progress: Progress,
     ) -> Result<Vec<Outcome>, Failure> {
         let largest = sizes.last().copied().unwrap_or(0);
@@ -208,6 +224,8 @@ impl Train {
         trainer.max_token_len = self.max_token_length;
         trainer.alphabet_limit = self.alphabet_limit;
         trainer.coverage = self.character_coverage.unwrap_or(1.0);
+        let initial = self.initial_alphabet.iter().flat_map(|chars| chars.chars());
+        trainer.initial_alphabet = initial.map(|c| c.to_string().into_bytes()).collect();
         if sizes.len() > 1 {
             let mut smallest = trainer.clone();
             smallest.vocab_size = 0;
@@ -215,8 +233,10 @@ impl Train {
                 error.needed_vocab_size()
             })?;
         }
-        let mut watch = Watch::new(progress, self.open_trace()?);
-        let result = trainer.train_reporting(counts, &mut watch).map_err(refused);
+        let (checkpoint, stage) = checkpoint.unzip();
+        let first = made(stage);
+        let mut watch = Watch::new(progress, self.open_trace()?, checkpoint);
+        let result = trainer.resume(&first, counts, &mut watch).map_err(refused);
         let ((model, report), steps) = watch.finish(result)?;
         if report.skipped_pieces > 0 || report.dropped_chars > 0 {
             progress.warn(format!(
@@ -240,6 +260,7 @@ impl Train {
         counts: &PieceCounts,
         sizes: &[usize],
         target: Target,
+        checkpoint: Option<(&mut Checkpoint, Stage)>,
         progress: Progress,
     ) -> Result<Vec<Outcome>, Failure> {
         let Some((&largest, smaller)) = sizes.split_last() else { return Ok(Vec::new()) };
@@ -261,9 +282,41 @@ impl Train {
         if let Some(len) = self.max_token_length {
             trainer.max_piece_len = len;
         }
+        trainer.special_tokens.extend(
+            self.user_defined
+                .iter()
+                .map(|token| SpecialToken::new(token.as_bytes(), TokenKind::UserDefined)),
+        );
+        trainer.required_chars = self.initial_alphabet.clone().unwrap_or_default();
+        trainer.shrinking_factor = self.shrinking_factor.unwrap_or(trainer.shrinking_factor);
+        trainer.sub_iterations = self.sub_iterations.unwrap_or(trainer.sub_iterations);
+        trainer.seed_size = self.seed_size;
+        if self.vocab_limit == Some(Limit::Soft) {
+            trainer.limit = VocabLimit::Soft;
+        }
         trainer.threads = self.threads.unwrap_or(0);
-        let mut watch = Watch::new(progress, self.open_trace()?);
-        let result = trainer.train_sizes(counts, smaller, &mut watch).map_err(refused);
+        let mut watch = Watch::new(progress, self.open_trace()?, None);
+        let (mut checkpoint, stage) = checkpoint.unzip();
+        let from = match stage {
+            Some(Stage::Rounds(state)) => Some(*state),
+            _ => None,
+        };
+        let mut failure = None;
+        let mut save = |state: &State| match checkpoint
+            .as_mut()
+            .map_or(Ok(()), |checkpoint| checkpoint.round(state))
+        {
+            Ok(()) => ControlFlow::Continue(()),
+            Err(error) => {
+                failure = Some(error);
+                ControlFlow::Break(())
+            }
+        };
+        let result = trainer.resume(from, counts, smaller, &mut save, &mut watch);
+        let result = match failure {
+            Some(failure) => Err(failure),
+            None => result.map_err(refused),
+        };
         let (models, _) = watch.finish(result)?;
         let mut outcomes = Vec::new();
         for ((model, report), &size) in models.into_iter().zip(sizes) {
@@ -290,7 +343,7 @@ impl Train {
             true => Fallback::Bytes,
             false => Fallback::Unknown(self.unknown("<unk>").into_bytes()),
         };
-        let mut watch = Watch::new(progress, None);
+        let mut watch = Watch::new(progress, None, None);
         let result = trainer.train(counts, &mut watch).map_err(refused);
         let (model, steps) = watch.finish(result)?;
         Ok(Outcome { model: Model::Chars(model), asked: Some(size), steps })
@@ -306,7 +359,7 @@ impl Train {
         trainer.special_tokens =
             self.special_and_reserved().into_iter().map(String::into_bytes).collect();
         trainer.unk = self.unknown("<unk>").into_bytes();
-        let mut watch = Watch::new(progress, None);
+        let mut watch = Watch::new(progress, None, None);
         let result = trainer.train(counts, &mut watch).map_err(refused);
         let (model, steps) = watch.finish(result)?;
         Ok(Outcome { model: Model::Words(model), asked: Some(size), steps })
@@ -322,6 +375,14 @@ impl Train {
 
     fn special_and_reserved(&self) -> Vec<String> {
         self.special.iter().cloned().chain(self.reserved()).collect()
+    }
+}
+
+/// The merges of a checkpoint.
+fn made(stage: Option<Stage>) -> Vec<(TokenId, TokenId)> {
+    match stage {
+        Some(Stage::Merges(merges)) => merges,
+        _ => Vec::new(),
     }
 }
 

@@ -6,8 +6,9 @@ use std::path::{Path, PathBuf};
 
 use indicatif::ProgressBar;
 use serde::Serialize;
-use tokenizer_core::Observe;
+use tokenizer_core::{Observe, TokenId};
 
+use super::checkpoint::Checkpoint;
 use crate::failure::Failure;
 use crate::output::{AtomicFile, Progress, Unit};
 
@@ -30,8 +31,11 @@ impl Trace {
 }
 
 /// Watches a training.
-pub(super) struct Watch {
+pub(super) struct Watch<'c> {
     bar: ProgressBar,
+    checkpoint: Option<&'c mut Checkpoint>,
+    /// All merges so far, where they are kept.
+    merges: Vec<(TokenId, TokenId)>,
     phase: &'static str,
     trace: Option<Trace>,
     failure: Option<Failure>,
@@ -39,10 +43,31 @@ pub(super) struct Watch {
     pub(super) steps: u64,
 }
 
-impl Watch {
-    pub(super) fn new(progress: Progress, trace: Option<Trace>) -> Self {
+impl<'c> Watch<'c> {
+    pub(super) fn new(
+        progress: Progress,
+        trace: Option<Trace>,
+        checkpoint: Option<&'c mut Checkpoint>,
+    ) -> Self {
         let bar = progress.bar("training", 0, Unit::Things);
-        Self { bar, phase: "", trace, failure: None, steps: 0 }
+        Self { bar, checkpoint, merges: Vec::new(), phase: "", trace, failure: None, steps: 0 }
+    }
+
+    fn merged(&mut self, left: TokenId, right: TokenId) {
+        if self.checkpoint.is_some() {
+            self.merges.push((left, right));
+        }
+    }
+
+    /// Keeps the merges so far, if it is time.
+    fn keep_merges(&mut self) -> ControlFlow<()> {
+        if let Some(checkpoint) = &mut self.checkpoint
+            && let Err(failure) = checkpoint.merges(&self.merges)
+        {
+            self.failure = Some(failure);
+            return ControlFlow::Break(());
+        }
+        ControlFlow::Continue(())
     }
 
     /// Ends the watch: the trace appears, or what went wrong with it is said.
@@ -110,8 +135,9 @@ fn hex(bytes: &[u8]) -> String {
     bytes.iter().map(|byte| format!("{byte:02x}")).collect()
 }
 
-impl Observe<bpe::MergeStep> for Watch {
+impl Observe<bpe::MergeStep> for Watch<'_> {
     fn step(&mut self, step: &bpe::MergeStep) -> ControlFlow<()> {
+        self.merged(step.left, step.right);
         self.write(|| MergeLine {
             step: step.step,
             left: hex(&step.left_bytes),
@@ -125,12 +151,14 @@ impl Observe<bpe::MergeStep> for Watch {
     }
 
     fn progress(&mut self, phase: &'static str, done: u64, total: u64) -> ControlFlow<()> {
+        self.keep_merges()?;
         self.moved(phase, done, total)
     }
 }
 
-impl Observe<wordpiece::Merge> for Watch {
+impl Observe<wordpiece::Merge> for Watch<'_> {
     fn step(&mut self, step: &wordpiece::Merge) -> ControlFlow<()> {
+        self.merged(step.left, step.right);
         self.write(|| MergeLine {
             step: step.step,
             left: hex(&step.left_bytes),
@@ -144,11 +172,12 @@ impl Observe<wordpiece::Merge> for Watch {
     }
 
     fn progress(&mut self, phase: &'static str, done: u64, total: u64) -> ControlFlow<()> {
+        self.keep_merges()?;
         self.moved(phase, done, total)
     }
 }
 
-impl Observe<unigram::Round> for Watch {
+impl Observe<unigram::Round> for Watch<'_> {
     fn step(&mut self, round: &unigram::Round) -> ControlFlow<()> {
         self.write(|| RoundLine {
             round: round.round,
@@ -164,7 +193,7 @@ impl Observe<unigram::Round> for Watch {
     }
 }
 
-impl Observe<()> for Watch {
+impl Observe<()> for Watch<'_> {
     fn progress(&mut self, phase: &'static str, done: u64, total: u64) -> ControlFlow<()> {
         self.moved(phase, done, total)
     }
