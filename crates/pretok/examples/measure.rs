@@ -1,5 +1,5 @@
 //! How fast splitting is: `cargo run --release -p pretok --example measure FILE [PATTERN [BACKEND
-//! [ROUNDS]]]` prints MB/s of the best of some rounds for every pattern and back end of the scanners,
+//! [ROUNDS [BYTES]]]]` prints MB/s of the best of some rounds for every pattern and back end of the scanners,
 //! and for the engines `automaton` and `backtracking`, or for one of each; what is timed is handing the spans over in batches. One round under callgrind, with
 //! `--toggle-collect='*timed*'`, counts instructions.
 
@@ -12,9 +12,12 @@ use tokenizer_core::Split;
 
 fn main() -> Result<(), Box<dyn Error>> {
     let args: Vec<String> = std::env::args().skip(1).collect();
-    let file = args.first().ok_or("usage: measure FILE [PATTERN [BACKEND [ROUNDS]]]")?;
+    let file = args.first().ok_or("usage: measure FILE [PATTERN [BACKEND [ROUNDS [BYTES]]]]")?;
     let text = std::fs::read_to_string(file)?;
     let rounds: u32 = args.get(3).map_or(Ok(7), |n| n.parse())?;
+    // Documents of about this many bytes; without it, the whole text.
+    let size: usize = args.get(4).map_or(Ok(usize::MAX), |n| n.parse())?;
+    let documents = documents(&text, size);
     let wanted = |at: usize, name: &str| {
         args.get(at).is_none_or(|wanted: &String| wanted == name || wanted == "all")
     };
@@ -42,7 +45,7 @@ fn main() -> Result<(), Box<dyn Error>> {
         for _ in 0..rounds {
             for ((_, splitter), best) in splitters.iter().zip(&mut best) {
                 let start = Instant::now();
-                let pieces = timed(splitter.as_ref(), &text);
+                let pieces = timed(splitter.as_ref(), &documents);
                 *best = (best.0.min(start.elapsed().as_secs_f64()), pieces);
             }
         }
@@ -55,8 +58,22 @@ fn main() -> Result<(), Box<dyn Error>> {
 }
 
 #[inline(never)]
-fn timed(splitter: &dyn Split, text: &str) -> usize {
+fn timed(splitter: &dyn Split, documents: &[&str]) -> usize {
     let mut pieces = 0;
-    splitter.split_batches(text, &mut |batch| pieces += black_box(batch).len());
+    for text in documents {
+        splitter.split_batches(text, &mut |batch| pieces += black_box(batch).len());
+    }
     pieces
+}
+
+fn documents(mut text: &str, size: usize) -> Vec<&str> {
+    let mut documents = Vec::new();
+    while !text.is_empty() {
+        let wanted = size.clamp(1, text.len());
+        let end = (wanted..=text.len()).find(|&at| text.is_char_boundary(at));
+        let (document, rest) = text.split_at(end.unwrap_or(text.len()));
+        documents.push(document);
+        text = rest;
+    }
+    documents
 }

@@ -23,7 +23,7 @@ use tokenizer_core::Span;
 
 use crate::classes::{Class, class_of_four, class_of_three, class_of_two, utf8_len};
 use crate::scanner::{Batches, contraction, step};
-use crate::simd::{Block, Simd, Work};
+use crate::simd::{Block, Masks, Simd, Work};
 use crate::{Contractions, Digits, Han, Letters, Prefix, Rules, Tail, White};
 
 /// Stands for letters without case and, where [`Letters::Cased`], is a kind of its own.
@@ -42,6 +42,10 @@ const MOST_DIGITS: u8 = 8;
 /// The bytes that are read at and behind the beginning of a block: a character may begin at its
 /// last byte.
 const WINDOW: usize = 64 + 3;
+
+/// Fewer bytes at the end of a text are left to the scalar twin; more become a block with zeros
+/// behind, which are not known.
+const SHORT: usize = 16;
 
 /// Whether the arithmetic covers these rules.
 pub(crate) fn covers(rules: Rules) -> bool {
@@ -121,17 +125,38 @@ fn scan<S: Simd, const CASED: bool>(simd: S, rules: Rules, text: &str, batches: 
     // The block begins at `at`. The piece that is open there begins at `piece`: at the same place,
     // or the block begins inside of a word that is longer than the blocks before.
     let (mut at, mut piece) = (0, 0);
-    while let Some(window) = bytes.get(at..at + WINDOW) {
-        let window: &[u8; WINDOW] = window.try_into().expect("the window has this length");
+    let mut padded;
+    loop {
+        let rest = &bytes[at..];
+        let (window, limit) = match rest.first_chunk() {
+            Some(window) => (window, 64),
+            None if rest.len() >= SHORT => {
+                padded = [0; WINDOW];
+                padded[..rest.len()].copy_from_slice(rest);
+                (&padded, rest.len().min(64))
+            }
+            None => break,
+        };
         let block = window.first_chunk().expect("a block is shorter than the window");
         let inside = u64::from(piece < at);
         let high = simd.high(block);
-        let found = if high == 0 {
-            let kinds = Kinds::<CASED>::ascii(simd, block);
-            boundaries(rules, &kinds, 64, inside, bytes, at)
+        let is_ascii = high == 0 && limit == 64;
+        let transcoded;
+        let (block, len, starts) = if is_ascii {
+            (block, 64, !0)
         } else {
-            let (block, len, starts) = transcode(simd, window, high, kinds);
-            let kinds = Kinds::<CASED>::wide(simd, &block, len, starts, rules.han);
+            let (len, starts);
+            (transcoded, len, starts) = transcode(simd, window, high, kinds);
+            (&transcoded, len.min(limit), starts)
+        };
+        let masks = simd.masks(block);
+        // The same twice: in the first the compiler knows that all is ASCII.
+        let found = if is_ascii {
+            boundaries(rules, &Kinds::<CASED>::ascii(masks), 64, inside, bytes, at)
+        } else {
+            let han = if rules.han == Han::Apart { simd.equal(block, HAN) } else { 0 };
+            let mark = if CASED { simd.equal(block, MARK) } else { 0 };
+            let kinds = Kinds::<CASED>::wide(masks, han, mark, len, starts);
             boundaries(rules, &kinds, len, inside, bytes, at)
         };
         match found {
@@ -174,7 +199,7 @@ fn transcode<S: Simd>(
     let leads = simd.leads(window.first_chunk().expect("a block is shorter than the window"));
     let mut len = 64;
     // The last character may go on behind the block.
-    let last = 63 - leads.leading_zeros() as usize;
+    let last = 63 - (leads | 1).leading_zeros() as usize;
     let mut rest = leads;
     if last + utf8_len(window[last]) > 64 {
         len = last;
@@ -236,8 +261,7 @@ struct Kinds<const CASED: bool> {
 
 impl<const CASED: bool> Kinds<CASED> {
     #[inline(always)]
-    fn ascii<S: Simd>(simd: S, block: &Block) -> Self {
-        let masks = simd.masks(block);
+    fn ascii(masks: Masks) -> Self {
         Self {
             word: masks.letter,
             number: masks.digit,
@@ -255,14 +279,13 @@ impl<const CASED: bool> Kinds<CASED> {
         }
     }
 
-    /// Of a block in which stand-ins were put, and of which `len` bytes are known.
+    /// Of a block in which stand-ins were put, with its [`HAN`] and [`MARK`], and of which `len` bytes
+    /// are known.
     #[inline(always)]
-    fn wide<S: Simd>(simd: S, block: &Block, len: usize, starts: u64, han: Han) -> Self {
+    fn wide(masks: Masks, han: u64, mark: u64, len: usize, starts: u64) -> Self {
         let known = below(len);
-        let masks = simd.masks(block);
-        let caseless = masks.high & known;
-        let han = if han == Han::Apart { simd.equal(block, HAN) & known } else { 0 };
-        let caseless = caseless & !han;
+        let han = han & known;
+        let caseless = masks.high & known & !han;
         let word = masks.letter & known | caseless;
         let (number, white) = (masks.digit & known, masks.white & known);
         Self {
@@ -277,7 +300,7 @@ impl<const CASED: bool> Kinds<CASED> {
             slash: masks.slash & known,
             upper: masks.upper & known,
             caseless,
-            mark: if CASED { simd.equal(block, MARK) & known } else { 0 },
+            mark: mark & known,
             starts,
         }
     }

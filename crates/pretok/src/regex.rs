@@ -11,7 +11,7 @@ use core::panic::{RefUnwindSafe, UnwindSafe};
 use regex_automata::hybrid::dfa::{Cache, DFA};
 use regex_automata::util::pool::Pool;
 use regex_automata::{Anchored, Input, meta};
-use tokenizer_core::{Span, Split};
+use tokenizer_core::{MAX_BATCH, Span, Split};
 
 use crate::class_dfa::ClassDfa;
 use crate::scanner::Batches;
@@ -245,7 +245,8 @@ impl Split for RegexSplitter {
         match &self.machine {
             Machine::Scanner(scanner) => scanner.split_batches(text, batch),
             _ => {
-                let mut batches = Batches::new(batch);
+                let mut room = [Span::default(); MAX_BATCH];
+                let mut batches = Batches::new(&mut room, batch);
                 // As in `split_into`.
                 let _ = self.for_each_piece(text, |span| batches.push(span));
                 batches.finish();

@@ -338,6 +338,17 @@ impl Scanner {
         self.split_batches(text, &mut |batch| batch.iter().for_each(|&span| piece(span)));
     }
 
+    fn scan(&self, text: &str, mut batches: Batches<'_>) {
+        match self.backend {
+            Backend::Scalar => scan(self.rules, text, &mut batches),
+            _ => {
+                let rules = &self.rules;
+                self.backend.run(masks::Scan { rules, text, batches: &mut batches });
+            }
+        }
+        batches.finish();
+    }
+
     /// Where the piece that starts at `at` ends; `None` at the end of the text.
     ///
     /// # Panics
@@ -358,15 +369,12 @@ impl Split for Scanner {
     }
 
     fn split_batches(&self, text: &str, batch: &mut dyn FnMut(&[Span])) {
-        let mut batches = Batches::new(batch);
-        match self.backend {
-            Backend::Scalar => scan(self.rules, text, &mut batches),
-            _ => {
-                let rules = &self.rules;
-                self.backend.run(masks::Scan { rules, text, batches: &mut batches });
-            }
+        // Clearing room for a batch takes as long as scanning some hundred bytes.
+        if text.len() < 512 {
+            self.scan(text, Batches::new(&mut [Span::default(); 96], batch));
+        } else {
+            self.scan(text, Batches::new(&mut [Span::default(); MAX_BATCH], batch));
         }
-        batches.finish();
     }
 
     /// Two pieces for the published patterns, three for a [`Contractions::Suffix`] that is no
@@ -410,21 +418,22 @@ fn scan_by(rules: Rules, text: &str, batches: &mut Batches<'_>) {
 
 /// Collects spans and hands them over when there are enough.
 pub(crate) struct Batches<'f> {
-    spans: [Span; MAX_BATCH],
+    /// More than 64, at most [`MAX_BATCH`].
+    spans: &'f mut [Span],
     len: usize,
     batch: &'f mut dyn FnMut(&[Span]),
 }
 
 impl<'f> Batches<'f> {
-    pub(crate) fn new(batch: &'f mut dyn FnMut(&[Span])) -> Self {
-        Self { spans: [Span::default(); MAX_BATCH], len: 0, batch }
+    pub(crate) fn new(spans: &'f mut [Span], batch: &'f mut dyn FnMut(&[Span])) -> Self {
+        Self { spans, len: 0, batch }
     }
 
     #[inline(always)]
     pub(crate) fn push(&mut self, span: Span) {
         self.spans[self.len] = span;
         self.len += 1;
-        if self.len == MAX_BATCH {
+        if self.len == self.spans.len() {
             self.hand_over();
         }
     }
@@ -433,7 +442,7 @@ impl<'f> Batches<'f> {
     /// `ends`, counted from `base`.
     #[inline(always)]
     pub(crate) fn push_ends(&mut self, mut start: usize, base: usize, mut ends: u64) {
-        if self.len > MAX_BATCH - 64 {
+        if self.len + 64 > self.spans.len() {
             self.hand_over();
         }
         let count = ends.count_ones() as usize;
