@@ -123,7 +123,7 @@ fn pieces(model_type: ModelType, byte_fallback: bool) -> SentencePieceModel {
     let mut trainer = TrainerSpec::default();
     trainer.set_model_type(model_type);
     trainer.byte_fallback = Some(byte_fallback);
-    trainer.input = vec!["/home/someone/private.txt".into()];
+    trainer.input = vec!["someone/private.txt".into()];
     model.trainer_spec = Some(trainer);
     model.normalizer_spec = Some(NormalizerSpec {
         add_dummy_prefix: Some(true),
