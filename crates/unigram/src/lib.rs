@@ -23,6 +23,8 @@
 //!   ([`Compat`]), and can give the n best segmentations, sample one, sum over all of them, and
 //!   explain a choice.
 //! - [`Session`]: the encoder, one forward pass over a double array.
+//! - [`UnitSession`]: the encoder for a text in units that are kept, exact to the last bit of the
+//!   sums.
 //! - [`naive`]: the encoder as the papers describe it, slow and short: the specification.
 //! - [`UnigramTrainer`] (feature `train`): seed pieces from a suffix array, EM, pruning by loss.
 //!
@@ -58,6 +60,7 @@ extern crate alloc;
 #[cfg(feature = "std")]
 extern crate std;
 
+mod certify;
 mod error;
 mod explain;
 mod lattice;
@@ -72,6 +75,7 @@ mod viterbi;
 #[cfg(feature = "train")]
 mod train;
 
+pub use certify::UnitSession;
 pub use error::BuildError;
 pub use explain::{Edge, Explanation};
 pub use model::{Compat, MAX_SCORE, Segmentation, Unigram, UnigramOptions};

@@ -14,7 +14,7 @@ use crate::trie::DoubleArray;
 #[derive(Clone, Debug)]
 pub struct Session<'m> {
     model: &'m Unigram,
-    narrow: Vec<Node<f32>>,
+    pub(crate) narrow: Vec<Node<f32>>,
     wide: Vec<Node<f64>>,
 }
 
@@ -22,7 +22,7 @@ pub struct Session<'m> {
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Node<S> {
     /// Its score.
-    sum: S,
+    pub(crate) sum: S,
     /// Its last token, or [`UNKNOWN`] + the length of an unknown character.
     id: u32,
 }
@@ -109,9 +109,20 @@ fn forward<A: Arithmetic>(
     piece: &[u8],
     nodes: &mut Vec<Node<A::Sum>>,
 ) {
+    forward_from::<A>(model, scores, piece, A::ZERO, nodes);
+}
+
+/// The same for a piece that stands behind others, whose best path has the sum `sum`.
+pub(crate) fn forward_from<A: Arithmetic>(
+    model: &Unigram,
+    scores: &Scores<A::Edge>,
+    piece: &[u8],
+    sum: A::Sum,
+    nodes: &mut Vec<Node<A::Sum>>,
+) {
     nodes.clear();
     nodes.resize(piece.len() + 1, Node { sum: A::UNREACHED, id: UNKNOWN });
-    nodes[0].sum = A::ZERO;
+    nodes[0].sum = sum;
     let trie: &DoubleArray = &model.trie;
     let by_id = scores.by_id.as_slice();
     let mut start = 0;
@@ -145,7 +156,12 @@ fn forward<A: Arithmetic>(
 }
 
 /// Walks back from the end.
-fn emit<S>(model: &Unigram, piece: &[u8], nodes: &[Node<S>], push: impl FnMut(TokenId, usize)) {
+pub(crate) fn emit<S>(
+    model: &Unigram,
+    piece: &[u8],
+    nodes: &[Node<S>],
+    push: impl FnMut(TokenId, usize),
+) {
     let mut end = piece.len();
     let edges = core::iter::from_fn(|| {
         let id = (end > 0).then(|| nodes[end].id)?;
@@ -240,6 +256,16 @@ pub(crate) struct Scores<E> {
     unknown: E,
 }
 
+impl<E: Copy> Scores<E> {
+    pub(crate) fn by_id(&self) -> &[E] {
+        &self.by_id
+    }
+
+    pub(crate) fn unknown(&self) -> E {
+        self.unknown
+    }
+}
+
 impl EdgeScores {
     pub(crate) fn new(compat: Compat, vocab: &Vocab, scores: &[f64], min_score: f64) -> Self {
         let tokens =
@@ -300,7 +326,7 @@ impl EdgeScores {
 }
 
 /// How sums are made and compared.
-trait Arithmetic {
+pub(crate) trait Arithmetic {
     /// The score of a token.
     type Edge: Copy;
     /// The score of a path, as it is kept.
@@ -327,7 +353,7 @@ trait Arithmetic {
     fn move_back(_: &mut [Node<Self::Sum>]) {}
 }
 
-struct SentencePiece;
+pub(crate) struct SentencePiece;
 struct SentencePiece021;
 struct HuggingFace;
 
