@@ -73,7 +73,7 @@ mod unicode;
 
 pub use bert::BertNormalizer;
 pub use chars::{ByteLevel, Lowercase, Nmt, Strip, StripAccents};
-pub use charsmap::{Charsmap, CharsmapError};
+pub use charsmap::{CharStep, Charsmap, CharsmapError};
 pub use forms::{Form, UnicodeForm, UnicodeVersion};
 pub use named::NamedRules;
 pub use precompiled::Precompiled;

@@ -50,6 +50,24 @@ impl Precompiled {
         &self.charsmap
     }
 
+    /// Whether a space behind `c` may belong to the same grapheme, so that what becomes of one
+    /// depends on the other: for the class Prepend of UAX #29, and for all characters beyond the
+    /// basic plane, which are not told apart.
+    #[inline]
+    #[must_use]
+    pub fn joins_space(c: char) -> bool {
+        matches!(
+            c,
+            '\u{600}'..='\u{605}'
+                | '\u{6DD}'
+                | '\u{70F}'
+                | '\u{890}'..='\u{891}'
+                | '\u{8E2}'
+                | '\u{D4E}'
+                | '\u{10000}'..
+        )
+    }
+
     /// Calls `each` with every stretch of `text` that is looked up (or copied) as one, and what
     /// becomes of it if a rule is found.
     pub(crate) fn each_part<'a>(
@@ -159,5 +177,20 @@ impl Normalize for Precompiled {
 
     fn as_any(&self) -> Option<&dyn core::any::Any> {
         Some(self)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use alloc::format;
+
+    use super::*;
+
+    #[test]
+    fn spaces_are_joined_by_no_other_character() {
+        for c in ('\0'..=char::MAX).filter(|&c| !Precompiled::joins_space(c)) {
+            let text = format!("{c} ");
+            assert_eq!(text.graphemes(true).next_back(), Some(" "), "{c:?}");
+        }
     }
 }

@@ -33,6 +33,12 @@ impl Prepend {
         Self { prefix: prefix.into() }
     }
 
+    /// What is put in front.
+    #[must_use]
+    pub fn prefix(&self) -> &str {
+        &self.prefix
+    }
+
     fn rewrite(&self, text: &str, out: &mut Rewriter<'_, '_>) {
         prepend(&self.prefix, text, out);
     }
@@ -177,6 +183,15 @@ impl Replace {
     #[must_use]
     pub fn matches(pattern: impl Find + 'static, content: impl Into<String>) -> Self {
         Self { pattern: Pattern::Find(Box::new(pattern)), content: content.into() }
+    }
+
+    /// The text that is replaced; `None` where a pattern is.
+    #[must_use]
+    pub fn literal_pattern(&self) -> Option<&str> {
+        match &self.pattern {
+            Pattern::Literal(pattern) => Some(pattern),
+            Pattern::Find(_) => None,
+        }
     }
 
     /// The text that replaces a match.

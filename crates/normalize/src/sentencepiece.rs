@@ -156,11 +156,24 @@ impl SentencePieceNormalizer {
         text
     }
 
+    /// Appends what becomes of a text that stands inside of a longer one, behind something that is
+    /// no space: nothing is put in front, nothing removed at the ends.
+    pub fn normalize_inside_into(&self, text: &str, out: &mut String) {
+        let mut writer = Writer { text: core::mem::take(out), starts: None };
+        self.write_inside(text.as_bytes(), &mut 0, false, &mut writer);
+        *out = writer.text;
+    }
+
+    /// What is written for a space.
+    fn mark(&self) -> &'static str {
+        if self.spaces.escape_whitespaces { "\u{2581}" } else { " " }
+    }
+
     /// Writes the normalized text, and returns the position in the input where the last character
     /// that was kept ends.
     fn write(&self, bytes: &[u8], out: &mut Writer) -> usize {
         let spaces = self.spaces;
-        let mark = if spaces.escape_whitespaces { "\u{2581}" } else { " " };
+        let mark = self.mark();
         let mut at = 0;
         if spaces.remove_extra_whitespaces {
             while let Some((" ", read)) = self.next(&bytes[at..]) {
@@ -173,28 +186,7 @@ impl SentencePieceNormalizer {
         if spaces.add_dummy_prefix && !spaces.treat_whitespace_as_suffix {
             out.push(mark, at);
         }
-        let mut after_space = spaces.remove_extra_whitespaces;
-        while at < bytes.len() {
-            let run = self.plain_prefix(&bytes[at..]);
-            if run > 0 {
-                out.push_run(&bytes[at..at + run], at);
-                at += run;
-                after_space = false;
-                continue;
-            }
-            let Some((mut part, read)) = self.next(&bytes[at..]) else { break };
-            if after_space {
-                part = part.trim_start_matches(' ');
-            }
-            let mut buffer = [0; 4];
-            for c in part.chars() {
-                out.push(if c == ' ' { mark } else { c.encode_utf8(&mut buffer) }, at);
-            }
-            if !part.is_empty() {
-                after_space = part.ends_with(' ') && spaces.remove_extra_whitespaces;
-            }
-            at += read;
-        }
+        self.write_inside(bytes, &mut at, spaces.remove_extra_whitespaces, out);
         if spaces.remove_extra_whitespaces {
             while out.text.ends_with(mark) {
                 at = out.pop(mark.len()).unwrap_or(at);
@@ -204,6 +196,34 @@ impl SentencePieceNormalizer {
             out.push(mark, at);
         }
         at
+    }
+
+    /// Writes `bytes` from `at` on, without what is done at the ends of a text.
+    fn write_inside(&self, bytes: &[u8], at: &mut usize, after_space: bool, out: &mut Writer) {
+        let spaces = self.spaces;
+        let mark = self.mark();
+        let mut after_space = after_space;
+        while *at < bytes.len() {
+            let run = self.plain_prefix(&bytes[*at..]);
+            if run > 0 {
+                out.push_run(&bytes[*at..*at + run], *at);
+                *at += run;
+                after_space = false;
+                continue;
+            }
+            let Some((mut part, read)) = self.next(&bytes[*at..]) else { break };
+            if after_space {
+                part = part.trim_start_matches(' ');
+            }
+            let mut buffer = [0; 4];
+            for c in part.chars() {
+                out.push(if c == ' ' { mark } else { c.encode_utf8(&mut buffer) }, *at);
+            }
+            if !part.is_empty() {
+                after_space = part.ends_with(' ') && spaces.remove_extra_whitespaces;
+            }
+            *at += read;
+        }
     }
 
     /// What the bytes begin with becomes, and how many bytes that is.
