@@ -24,6 +24,7 @@ mod embedded;
 mod encode_stream;
 mod encoding;
 mod fit;
+mod lane;
 pub mod lift;
 mod limit;
 mod load;

@@ -15,6 +15,7 @@ use crate::added::{AddedToken, AddedTokenError, AddedVocabulary, Stretch};
 use crate::decoder::{Chain, DecodeStep, Piece};
 use crate::encoding::Encoding;
 use crate::fit::{Padding, Truncation, TruncationError};
+use crate::lane::{Lane, LaneSession};
 use crate::policy::{Policy, SpecialTokenError};
 use crate::post::{PostProcessor, TemplateError, to_char_boundaries};
 use crate::stream::{DecodeOptions, DecodeStream};
@@ -26,6 +27,8 @@ use crate::stream::{DecodeOptions, DecodeStream};
 pub struct Tokenizer {
     pub(crate) parts: Parts,
     pub(crate) added: AddedVocabulary,
+    /// The short way from raw text to ids, where the parts allow one.
+    lane: Option<Lane>,
     /// The leading and trailing white space of every token in characters, where a post-processor
     /// trims offsets.
     decodes_bytes: bool,
@@ -154,7 +157,8 @@ impl Parts {
                 DecodeStep::Bytes | DecodeStep::ByteFallback | DecodeStep::SentencePieceBytes
             )
         });
-        Ok(Tokenizer { parts: self, added, decodes_bytes })
+        let lane = Lane::of(&self).filter(|_| !added.has_normalized());
+        Ok(Tokenizer { parts: self, added, lane, decodes_bytes })
     }
 }
 
@@ -385,8 +389,16 @@ impl Tokenizer {
         Session {
             tokenizer: self,
             encoder: self.parts.model.encoder(),
+            lane: self.lane.as_ref().map(|lane| LaneSession::new(lane, &self.parts)),
             scratch: Scratch::default(),
         }
+    }
+
+    /// Whether ids are found by a fast lane: most words are looked up as they stand in the raw text,
+    /// because normalizer, steps and model prove that this gives the same.
+    #[must_use]
+    pub fn has_lane(&self) -> bool {
+        self.lane.is_some()
     }
 
     /// The model.
@@ -541,6 +553,7 @@ impl fmt::Debug for Tokenizer {
 pub struct Session<'t> {
     tokenizer: &'t Tokenizer,
     encoder: Box<dyn Encode + 't>,
+    lane: Option<LaneSession<'t>>,
     scratch: Scratch,
 }
 
@@ -585,6 +598,17 @@ pub(crate) trait Sink {
     fn token(&mut self, id: TokenId, span: Span);
     /// Text for the model.
     fn text(&mut self, prepared: &Prepared<'_>, encoder: &mut dyn Encode);
+    /// Takes raw text by the lane, and returns whether it did: only ids come out of a lane.
+    fn raw(
+        &mut self,
+        text: &str,
+        is_first: bool,
+        lane: &mut LaneSession<'_>,
+        encoder: &mut dyn Encode,
+    ) -> bool {
+        let _ = (text, is_first, lane, encoder);
+        false
+    }
 }
 
 struct IdSink<'o>(&'o mut Vec<TokenId>);
@@ -598,6 +622,17 @@ impl Sink for IdSink<'_> {
 
     fn text(&mut self, prepared: &Prepared<'_>, encoder: &mut dyn Encode) {
         encoder.encode_ids_into(prepared.text.as_bytes(), prepared.pieces, self.0);
+    }
+
+    fn raw(
+        &mut self,
+        text: &str,
+        is_first: bool,
+        lane: &mut LaneSession<'_>,
+        encoder: &mut dyn Encode,
+    ) -> bool {
+        lane.run(text, is_first, encoder, self.0, |_| false);
+        true
     }
 }
 
@@ -621,6 +656,18 @@ impl Sink for CountSink {
             }
             self.count += encoder.count_pieces(prepared.text.as_bytes(), batch);
         }
+    }
+
+    fn raw(
+        &mut self,
+        text: &str,
+        is_first: bool,
+        lane: &mut LaneSession<'_>,
+        encoder: &mut dyn Encode,
+    ) -> bool {
+        let limit = self.limit;
+        lane.run(text, is_first, encoder, &mut self.count, |&count| count > limit);
+        true
     }
 }
 
@@ -860,6 +907,11 @@ impl<'t> Session<'t> {
         sink: &mut S,
     ) -> Result<(), SpecialTokenError> {
         let text = &original[span.range()];
+        if let Some(lane) = &mut self.lane
+            && sink.raw(text, span.start == 0, lane, self.encoder.as_mut())
+        {
+            return Ok(());
+        }
         let mut edits = Vec::new();
         let normalized = match &self.tokenizer.parts.normalizer {
             None => Cow::Borrowed(text),
@@ -922,15 +974,7 @@ impl<'t> Session<'t> {
         for step in &self.tokenizer.parts.steps {
             spare.clear();
             match step {
-                PieceStep::Split(split) => {
-                    for piece in &pieces {
-                        let from = spare.len();
-                        split.split_into(&text[piece.range()], &mut spare);
-                        for span in &mut spare[from..] {
-                            *span = span.shifted(piece.start);
-                        }
-                    }
-                }
+                PieceStep::Split(split) => split_pieces(split.as_ref(), &text, &pieces, &mut spare),
                 PieceStep::Edit(edit) => {
                     let so_far = edited.as_ref().unwrap_or(source.alignment);
                     let (new_text, mut edits) =
@@ -955,6 +999,39 @@ impl<'t> Session<'t> {
         sink.text(&Prepared { text: &text, pieces: &pieces, source }, self.encoder.as_mut());
         self.scratch.pieces = pieces;
         self.scratch.spare = spare;
+    }
+}
+
+/// Takes pieces through the steps, none of which asks where the text begins. Returns the text that
+/// the pieces are of in the end.
+pub(crate) fn run_steps<'a>(
+    steps: &[PieceStep],
+    mut text: Cow<'a, str>,
+    pieces: &mut Vec<Span>,
+    spare: &mut Vec<Span>,
+) -> Cow<'a, str> {
+    for step in steps {
+        spare.clear();
+        match step {
+            PieceStep::Split(split) => split_pieces(split.as_ref(), &text, pieces, spare),
+            PieceStep::Edit(edit) => {
+                let (edited, _) = edit_pieces(edit.as_ref(), &text, pieces, spare, |_| false);
+                text = Cow::Owned(edited);
+            }
+        }
+        std::mem::swap(pieces, spare);
+    }
+    text
+}
+
+/// Cuts every piece.
+fn split_pieces(split: &dyn Split, text: &str, pieces: &[Span], new_pieces: &mut Vec<Span>) {
+    for piece in pieces {
+        let from = new_pieces.len();
+        split.split_into(&text[piece.range()], new_pieces);
+        for span in &mut new_pieces[from..] {
+            *span = span.shifted(piece.start);
+        }
     }
 }
 

@@ -20,6 +20,7 @@ use std::fmt;
 pub(crate) use gguf::document as gguf_document;
 pub use gpt2::gpt2_as_tokenizer_json;
 pub use tiktoken::{RanksSetup, TiktokenEncoding};
+pub(crate) use tokenizer_json::Mark;
 pub(crate) use vocab::fill_to;
 pub use vocab_txt::BertCase;
 

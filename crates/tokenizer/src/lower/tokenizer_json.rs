@@ -20,6 +20,8 @@ use crate::post::{PostProcessor, Template, TemplatePart};
 
 mod steps;
 
+pub(crate) use steps::Mark;
+
 impl Tokenizer {
     /// The tokenizer that a tokenizer.json describes.
     ///

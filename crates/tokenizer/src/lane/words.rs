@@ -1,0 +1,340 @@
+//! The lane for splitters that throw white space away.
+//!
+//! # Why it is exact
+//!
+//! A *unit* is a longest run of bytes without a blank. Blanks are bytes at which the whole pipeline
+//! falls apart, and which leave nothing themselves:
+//!
+//! - The splitter throws them away and cuts there ([`pretok::Bert`], [`pretok::WhitespaceSplit`]:
+//!   both cut at every white space, look at one character at a time, and drop white space), and
+//!   all later steps work on each piece alone. A model encodes pieces independently (a law).
+//! - The normalizer leaves a blank as white space, and what it does on either side does not
+//!   depend on the other: without a normalizer because nothing happens; in [`BertNormalizer`]
+//!   because each character is cleaned, spaced, stripped and lowercased on its own, and marks
+//!   change places only within a run of characters whose combining class is not 0, which no ASCII
+//!   character is part of. In [`Precompiled`] a rule applies to a grapheme, and so a blank (there
+//!   only the space itself) must neither be part of any rule, nor follow a character that makes
+//!   one grapheme with it (class Prepend of UAX #29), nor stand before one that continues it. The
+//!   last is no condition but a matter of context: a unit is normalized behind a space.
+//!
+//! With BERT's splitter long units are cut further, around every ASCII punctuation character (a
+//! piece of its own, and of class 0) and, where the normalizer puts spaces round ideographs, around
+//! those that are encoded in three bytes.
+
+use std::borrow::Cow;
+
+use normalize::{BertNormalizer, Precompiled};
+use piece_table::Key;
+use tokenizer_core::{Encode, Span, Token, utf8};
+
+use super::masks::{self, BLOCK};
+use crate::lower::Mark;
+use crate::pipeline::{Parts, PieceStep};
+
+pub(crate) struct Words {
+    /// What separates units.
+    is_blank: [bool; 256],
+    /// The first bytes of what long units are cut at.
+    edges: [Edge; 256],
+    kind: Kind,
+}
+
+/// Whether characters that begin with a byte stand alone.
+#[derive(Clone, Copy, PartialEq)]
+enum Edge {
+    None,
+    Ascii,
+    /// In the ranges of three-byte ideographs.
+    Ideograph,
+}
+
+/// How a unit that was not met before is prepared.
+#[derive(Clone, Copy, PartialEq)]
+enum Kind {
+    /// BERT's splitter alone or behind BERT's normalizer: ASCII by table.
+    Bert { clean: bool, lowercase: bool },
+    /// By the ordinary steps.
+    Steps,
+    /// By the ordinary steps, behind a space.
+    Graphemes,
+}
+
+impl Words {
+    /// The lane for these parts, if the proof holds for them.
+    pub(crate) fn of(parts: &Parts) -> Option<Self> {
+        let (PieceStep::Split(first), rest) = parts.steps.split_first()? else { return None };
+        let first = first.as_any()?;
+        let bert = first.is::<pretok::Bert>();
+        if !bert && !first.is::<pretok::WhitespaceSplit>() {
+            return None;
+        }
+        if !rest.iter().all(works_on_pieces_alone) {
+            return None;
+        }
+        let mut is_blank = [false; 256];
+        let mut ideographs = false;
+        let plain = bert && rest.is_empty();
+        let kind = match &parts.normalizer {
+            None if plain => Kind::Bert { clean: false, lowercase: false },
+            None => Kind::Steps,
+            Some(normalizer) => {
+                let normalizer = normalizer.as_any()?;
+                if let Some(normalizer) = normalizer.downcast_ref::<BertNormalizer>() {
+                    ideographs = normalizer.handle_chinese_chars;
+                    let (clean, lowercase) = (normalizer.clean_text, normalizer.lowercase);
+                    if plain { Kind::Bert { clean, lowercase } } else { Kind::Steps }
+                } else if let Some(precompiled) = normalizer.downcast_ref::<Precompiled>() {
+                    let mut reads_space = false;
+                    let all = precompiled.charsmap().each_char(|step| reads_space |= step.c == ' ');
+                    if !all || reads_space {
+                        return None;
+                    }
+                    Kind::Graphemes
+                } else {
+                    return None;
+                }
+            }
+        };
+        is_blank[usize::from(b' ')] = true;
+        if kind != Kind::Graphemes {
+            b"\t\n\r".iter().for_each(|&byte| is_blank[usize::from(byte)] = true);
+        }
+        let mut edges = [Edge::None; 256];
+        if bert && kind != Kind::Graphemes {
+            for byte in (0..128u8).filter(u8::is_ascii_punctuation) {
+                edges[usize::from(byte)] = Edge::Ascii;
+            }
+            if ideographs {
+                edges[0xE3..=0xE9].fill(Edge::Ideograph);
+            }
+        }
+        Some(Self { is_blank, edges, kind })
+    }
+
+    /// Appends about `most` units of `text` from `at` on, or all, and returns where to go on.
+    pub(super) fn cut(
+        &self,
+        text: &[u8],
+        mut at: usize,
+        most: usize,
+        units: &mut Vec<Span>,
+    ) -> usize {
+        // Where the unit began that reaches into this block, and whether the byte before is blank.
+        let (mut open, mut after_blank) = (None, true);
+        while at < text.len() {
+            let blanks = match text[at..].first_chunk::<BLOCK>() {
+                Some(block) => self.blanks(block),
+                None => {
+                    let mut block = [b' '; BLOCK];
+                    block[..text.len() - at].copy_from_slice(&text[at..]);
+                    self.blanks(&block)
+                }
+            };
+            let mut changes = blanks ^ (blanks << 1 | u64::from(after_blank));
+            after_blank = blanks >> (BLOCK - 1) == 1;
+            while changes != 0 {
+                let bit = changes.trailing_zeros();
+                changes &= changes - 1;
+                let place = at + bit as usize;
+                match open {
+                    None => open = Some(place),
+                    // A unit that is not cut at this blank goes on behind it.
+                    Some(start) if blanks >> bit & 1 == 1 && !self.goes_on(&text[start..place]) => {
+                        self.push(text, Span::new(start, place), units);
+                        open = None;
+                    }
+                    Some(_) => {}
+                }
+            }
+            at += BLOCK;
+            if units.len() >= most && at < text.len() {
+                return open.unwrap_or(at);
+            }
+        }
+        if let Some(start) = open {
+            self.push(text, Span::new(start, text.len()), units);
+        }
+        text.len()
+    }
+
+    /// Whether what stands before a blank belongs together with it.
+    #[inline]
+    fn goes_on(&self, unit: &[u8]) -> bool {
+        self.kind == Kind::Graphemes && last_char(unit).is_some_and(Precompiled::joins_space)
+    }
+
+    #[inline]
+    fn blanks(&self, block: &[u8; BLOCK]) -> u64 {
+        let mut blanks = masks::up_to_space(block);
+        let mut others = blanks & !masks::spaces(block);
+        while others != 0 {
+            let at = others.trailing_zeros() as usize;
+            others &= others - 1;
+            if !self.is_blank[usize::from(block[at])] {
+                blanks &= !(1 << at);
+            }
+        }
+        blanks
+    }
+
+    /// Appends a unit, in parts if it is long and may be cut.
+    #[inline]
+    fn push(&self, text: &[u8], unit: Span, units: &mut Vec<Span>) {
+        if unit.len() <= Key::MAX_LEN {
+            units.push(unit);
+        } else {
+            self.push_parts(text, unit, units);
+        }
+    }
+
+    fn push_parts(&self, text: &[u8], unit: Span, units: &mut Vec<Span>) {
+        let (mut start, mut at) = (unit.start, unit.start);
+        while at < unit.end {
+            let len = match self.edges[usize::from(text[at])] {
+                Edge::None => 0,
+                Edge::Ascii => 1,
+                Edge::Ideograph if is_ideograph(&text[at..]) => 3,
+                Edge::Ideograph => 0,
+            };
+            if len == 0 {
+                at += 1;
+                continue;
+            }
+            if start < at {
+                units.push(Span::new(start, at));
+            }
+            units.push(Span::new(at, at + len));
+            at += len;
+            start = at;
+        }
+        if start < unit.end {
+            units.push(Span::new(start, unit.end));
+        }
+    }
+
+    /// Whether what a unit becomes depends on where the text begins: if it is the first of a text
+    /// and is not behind a space.
+    pub(super) fn is_special_first(&self, text: &[u8]) -> bool {
+        self.kind == Kind::Graphemes && text.first().is_some_and(|byte| !byte.is_ascii())
+    }
+
+    /// Appends the tokens of a unit. `behind_space` says that a space stands before it, or might.
+    pub(super) fn encode(
+        &self,
+        parts: &Parts,
+        scratch: &mut Scratch,
+        unit: &str,
+        behind_space: bool,
+        encoder: &mut dyn Encode,
+        tokens: &mut Vec<Token>,
+    ) {
+        let Scratch { text, pieces, spare } = scratch;
+        pieces.clear();
+        match self.kind {
+            Kind::Bert { clean, lowercase } if unit.is_ascii() => {
+                prepare_ascii(unit.as_bytes(), clean, lowercase, text, pieces);
+                encoder.encode_pieces(text, pieces, tokens);
+            }
+            kind => {
+                let mut unit = Cow::Borrowed(unit);
+                if kind == Kind::Graphemes && behind_space {
+                    unit = Cow::Owned(format!(" {unit}"));
+                }
+                let normalized = match &parts.normalizer {
+                    None => unit,
+                    Some(normalizer) => match normalizer.normalize(&unit) {
+                        Cow::Borrowed(_) => unit,
+                        Cow::Owned(changed) => Cow::Owned(changed),
+                    },
+                };
+                if normalized.is_empty() {
+                    return;
+                }
+                pieces.push(Span::new(0, normalized.len()));
+                let text = crate::pipeline::run_steps(&parts.steps, normalized, pieces, spare);
+                encoder.encode_pieces(text.as_bytes(), pieces, tokens);
+            }
+        }
+    }
+}
+
+/// Memory for the preparation of units.
+#[derive(Default)]
+pub(super) struct Scratch {
+    text: Vec<u8>,
+    pub(super) pieces: Vec<Span>,
+    spare: Vec<Span>,
+}
+
+/// What BERT's normalizer and splitter do to ASCII without blanks: control characters are deleted
+/// (or, not cleaned, a few of them are white space), letters lowercased, punctuation cut out.
+fn prepare_ascii(
+    unit: &[u8],
+    clean: bool,
+    lowercase: bool,
+    text: &mut Vec<u8>,
+    pieces: &mut Vec<Span>,
+) {
+    text.clear();
+    let mut start = 0;
+    for &byte in unit {
+        let punctuation = byte.is_ascii_punctuation();
+        // Without cleaning VT and FF are white space.
+        let space = matches!(byte, 0x0B | 0x0C);
+        if byte < b' ' || byte == 0x7F {
+            if clean {
+                continue;
+            }
+        } else if punctuation && start < text.len() {
+            pieces.push(Span::new(start, text.len()));
+            start = text.len();
+        }
+        if space && start < text.len() {
+            pieces.push(Span::new(start, text.len()));
+        }
+        text.push(if lowercase { byte.to_ascii_lowercase() } else { byte });
+        if punctuation {
+            pieces.push(Span::new(start, text.len()));
+        }
+        if punctuation || space {
+            start = text.len();
+        }
+    }
+    if start < text.len() {
+        pieces.push(Span::new(start, text.len()));
+    }
+}
+
+/// Whether the bytes begin with an ideograph of three bytes that BERT's normalizer sets apart.
+#[inline]
+fn is_ideograph(bytes: &[u8]) -> bool {
+    let Some(&[a, b, c]) = bytes.first_chunk::<3>() else { return false };
+    let c = u32::from(a & 0xF) << 12 | u32::from(b & 0x3F) << 6 | u32::from(c & 0x3F);
+    matches!(c, 0x4E00..=0x9FFF | 0x3400..=0x4DBF)
+}
+
+/// The last character of a text; `None` for an ASCII character.
+#[inline]
+pub(super) fn last_char(text: &[u8]) -> Option<char> {
+    if text.last()?.is_ascii() {
+        return None;
+    }
+    let window = &text[text.len().saturating_sub(4)..];
+    let start = window.iter().rposition(|&byte| byte & 0xC0 != 0x80)?;
+    utf8::decode(&window[start..]).0
+}
+
+/// Whether a step does the same to a piece wherever it stands.
+fn works_on_pieces_alone(step: &PieceStep) -> bool {
+    match step {
+        PieceStep::Split(_) => true,
+        PieceStep::Edit(edit) => edit.as_any().is_some_and(|edit| {
+            use normalize::{ByteLevel, Metaspace, PrefixSpace, PrependScheme};
+            let mark = edit.downcast_ref::<Mark>();
+            mark.is_some_and(|mark| mark.0.scheme != PrependScheme::First)
+                || edit.is::<Metaspace>()
+                || edit.is::<PrefixSpace>()
+                || edit.is::<ByteLevel>()
+        }),
+    }
+}
