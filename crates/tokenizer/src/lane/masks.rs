@@ -24,6 +24,25 @@ pub(super) fn spaces(block: &[u8; BLOCK]) -> u64 {
     })
 }
 
+/// The bytes 0x7F.
+#[inline]
+pub(super) fn deletes(block: &[u8; BLOCK]) -> u64 {
+    each_word(block, |word| ((word & !HIGH) + ONES) & !word & HIGH)
+}
+
+/// The letters and digits of ASCII, and all bytes from 0x80 on.
+#[inline]
+pub(super) fn word_bytes(block: &[u8; BLOCK]) -> u64 {
+    each_word(block, |word| {
+        let low = word & !HIGH;
+        let lower = low | (ONES * 0x20);
+        // Sums stay below 0x100 in every byte: the high bit says "at least".
+        let letter = (lower + ONES * (0x80 - 0x61)) & !(lower + ONES * (0x80 - 0x7B));
+        let digit = (low + ONES * (0x80 - 0x30)) & !(low + ONES * (0x80 - 0x3A));
+        (letter | digit | word) & HIGH
+    })
+}
+
 /// Collects the high bits of all bytes that `flags` leaves, the first byte in the lowest bit.
 #[inline(always)]
 fn each_word(block: &[u8; BLOCK], flags: impl Fn(u64) -> u64) -> u64 {
@@ -48,10 +67,13 @@ mod tests {
                 1 => [0x1F, 0x20, 0x21, 0x7F, 0x80, 0xA0, 0xFF, 0][rng.below(8) as usize],
                 _ => (rng.below(3) * 0x20) as u8,
             });
-            let (low, space) = (up_to_space(&block), spaces(&block));
+            let (low, space, word) = (up_to_space(&block), spaces(&block), word_bytes(&block));
             for (i, &byte) in block.iter().enumerate() {
                 assert_eq!(low >> i & 1 == 1, byte <= 0x20, "{block:?} {i}");
                 assert_eq!(space >> i & 1 == 1, byte == 0x20, "{block:?} {i}");
+                assert_eq!(deletes(&block) >> i & 1 == 1, byte == 0x7F, "{block:?} {i}");
+                let is_word = byte.is_ascii_alphanumeric() || !byte.is_ascii();
+                assert_eq!(word >> i & 1 == 1, is_word, "{block:?} {i}");
             }
         }
     }

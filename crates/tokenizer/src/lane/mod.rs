@@ -124,6 +124,7 @@ impl<'t> LaneSession<'t> {
         }
         let mut miss = |unit: &[u8], tokens: &mut Vec<Token>| {
             lane.encode(parts, scratch, as_text(unit), true, encoder, tokens);
+            forget_lengths(unit, tokens);
         };
         while at < bytes.len() && !enough(out) {
             units.clear();
@@ -192,6 +193,7 @@ impl<'t> LaneSession<'t> {
             let mut miss = |unit: &[u8], tokens: &mut Vec<Token>| {
                 lane.normalize(*normalizer, as_text(unit), buffer);
                 lane.encode(buffer, encoder, &mut scratch.pieces, tokens);
+                forget_lengths(unit, tokens);
             };
             return table.encode(text.as_bytes(), units, &mut miss, out);
         };
@@ -253,6 +255,13 @@ impl<'t> LaneSession<'t> {
 /// A unit of text. Checked again, which costs little beside a miss.
 fn as_text(unit: &[u8]) -> &str {
     str::from_utf8(unit).expect("units are cut between characters")
+}
+
+/// Lengths are those of normalized text, and only ids come out of a lane; tables keep best what has
+/// lengths as a piece of the text itself would.
+fn forget_lengths(unit: &[u8], tokens: &mut [Token]) {
+    let only = if tokens.len() == 1 { unit.len() as u32 } else { 0 };
+    tokens.iter_mut().for_each(|token| token.len = only);
 }
 
 /// A limit as an id of 24 bits: rounded towards 0.

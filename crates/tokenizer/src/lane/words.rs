@@ -17,9 +17,9 @@
 //!   one grapheme with it (class Prepend of UAX #29), nor stand before one that continues it. The
 //!   last is no condition but a matter of context: a unit is normalized behind a space.
 //!
-//! With BERT's splitter long units are cut further, around every ASCII punctuation character (a
-//! piece of its own, and of class 0) and, where the normalizer puts spaces round ideographs, around
-//! those that are encoded in three bytes.
+//! With BERT's splitter every ASCII punctuation character is a unit, too: it is a piece of its own,
+//! and of class 0. Where the normalizer puts spaces round ideographs, those that are encoded in
+//! three bytes can be cut out in the same way, and are where units are long.
 
 use std::borrow::Cow;
 
@@ -34,18 +34,11 @@ use crate::pipeline::{Parts, PieceStep};
 pub(crate) struct Words {
     /// What separates units.
     is_blank: [bool; 256],
-    /// The first bytes of what long units are cut at.
-    edges: [Edge; 256],
+    /// Whether ASCII punctuation stands alone.
+    cuts_punctuation: bool,
+    /// Whether ideographs do; only long units are cut at them.
+    cuts_ideographs: bool,
     kind: Kind,
-}
-
-/// Whether characters that begin with a byte stand alone.
-#[derive(Clone, Copy, PartialEq)]
-enum Edge {
-    None,
-    Ascii,
-    /// In the ranges of three-byte ideographs.
-    Ideograph,
 }
 
 /// How a unit that was not met before is prepared.
@@ -99,16 +92,9 @@ impl Words {
         if kind != Kind::Graphemes {
             b"\t\n\r".iter().for_each(|&byte| is_blank[usize::from(byte)] = true);
         }
-        let mut edges = [Edge::None; 256];
-        if bert && kind != Kind::Graphemes {
-            for byte in (0..128u8).filter(u8::is_ascii_punctuation) {
-                edges[usize::from(byte)] = Edge::Ascii;
-            }
-            if ideographs {
-                edges[0xE3..=0xE9].fill(Edge::Ideograph);
-            }
-        }
-        Some(Self { is_blank, edges, kind })
+        let cuts_punctuation = bert && kind != Kind::Graphemes;
+        let cuts_ideographs = cuts_punctuation && ideographs;
+        Some(Self { is_blank, cuts_punctuation, cuts_ideographs, kind })
     }
 
     /// Appends about `most` units of `text` from `at` on, or all, and returns where to go on.
@@ -119,31 +105,44 @@ impl Words {
         most: usize,
         units: &mut Vec<Span>,
     ) -> usize {
-        // Where the unit began that reaches into this block, and whether the byte before is blank.
-        let (mut open, mut after_blank) = (None, true);
+        // Where the unit began that reaches into this block, and whether one may go on: whether the
+        // byte before is part of a unit.
+        let (mut open, mut inside) = (None, false);
         while at < text.len() {
-            let blanks = match text[at..].first_chunk::<BLOCK>() {
-                Some(block) => self.blanks(block),
+            let (words, alone) = match text[at..].first_chunk::<BLOCK>() {
+                Some(block) => self.classify(block),
                 None => {
                     let mut block = [b' '; BLOCK];
                     block[..text.len() - at].copy_from_slice(&text[at..]);
-                    self.blanks(&block)
+                    self.classify(&block)
                 }
             };
-            let mut changes = blanks ^ (blanks << 1 | u64::from(after_blank));
-            after_blank = blanks >> (BLOCK - 1) == 1;
-            while changes != 0 {
-                let bit = changes.trailing_zeros();
-                changes &= changes - 1;
-                let place = at + bit as usize;
-                match open {
-                    None => open = Some(place),
-                    // A unit that is not cut at this blank goes on behind it.
-                    Some(start) if blanks >> bit & 1 == 1 && !self.goes_on(&text[start..place]) => {
-                        self.push(text, Span::new(start, place), units);
-                        open = None;
-                    }
-                    Some(_) => {}
+            // A unit of the block before that ends here.
+            let carried = (!words).trailing_zeros();
+            if inside
+                && let Some(start) = open
+                && carried < 64
+                && !self.goes_on(text, start, at + carried as usize)
+            {
+                self.push(text, Span::new(start, at + carried as usize), units);
+                open = None;
+            }
+            let mut starts = words & !(words << 1 | u64::from(inside)) | alone;
+            inside = words >> (BLOCK - 1) == 1;
+            while starts != 0 {
+                let bit = starts.trailing_zeros();
+                starts &= starts - 1;
+                // The bytes from here on that belong together; none where this one stands alone.
+                let rest = words >> bit;
+                let together = rest & (rest & 1).wrapping_neg();
+                let len = (!together).trailing_zeros().max(1);
+                let start = open.take().unwrap_or(at + bit as usize);
+                let end = at + (bit + len) as usize;
+                if (bit + len) as usize == BLOCK && together != 0 || self.goes_on(text, start, end)
+                {
+                    open = Some(start);
+                } else {
+                    self.push(text, Span::new(start, end), units);
                 }
             }
             at += BLOCK;
@@ -157,30 +156,45 @@ impl Words {
         text.len()
     }
 
-    /// Whether what stands before a blank belongs together with it.
+    /// Whether the unit from `start` to `end` does not end there, but belongs together with the
+    /// blank behind it.
     #[inline]
-    fn goes_on(&self, unit: &[u8]) -> bool {
-        self.kind == Kind::Graphemes && last_char(unit).is_some_and(Precompiled::joins_space)
+    fn goes_on(&self, text: &[u8], start: usize, end: usize) -> bool {
+        self.kind == Kind::Graphemes
+            && last_char(&text[start..end]).is_some_and(Precompiled::joins_space)
     }
 
+    /// The bytes of a block that belong to units of several, and those that are one each.
     #[inline]
-    fn blanks(&self, block: &[u8; BLOCK]) -> u64 {
-        let mut blanks = masks::up_to_space(block);
-        let mut others = blanks & !masks::spaces(block);
-        while others != 0 {
-            let at = others.trailing_zeros() as usize;
-            others &= others - 1;
-            if !self.is_blank[usize::from(block[at])] {
-                blanks &= !(1 << at);
+    fn classify(&self, block: &[u8; BLOCK]) -> (u64, u64) {
+        let mut words = masks::word_bytes(block);
+        let mut others = !words & !masks::spaces(block);
+        if !self.cuts_punctuation {
+            // What is neither a space nor a control character belongs to a unit.
+            words |= others & !masks::up_to_space(block);
+            others &= !words;
+        }
+        let mut alone = others;
+        // Few are left: line ends, and what is rarer.
+        let mut controls = others & masks::up_to_space(block);
+        if self.cuts_punctuation {
+            controls |= others & masks::deletes(block);
+        }
+        while controls != 0 {
+            let bit = controls & controls.wrapping_neg();
+            controls ^= bit;
+            alone ^= bit;
+            if !self.is_blank[usize::from(block[bit.trailing_zeros() as usize])] {
+                words |= bit;
             }
         }
-        blanks
+        (words, alone)
     }
 
     /// Appends a unit, in parts if it is long and may be cut.
     #[inline]
     fn push(&self, text: &[u8], unit: Span, units: &mut Vec<Span>) {
-        if unit.len() <= Key::MAX_LEN {
+        if unit.len() <= Key::MAX_LEN || !self.cuts_ideographs {
             units.push(unit);
         } else {
             self.push_parts(text, unit, units);
@@ -190,21 +204,15 @@ impl Words {
     fn push_parts(&self, text: &[u8], unit: Span, units: &mut Vec<Span>) {
         let (mut start, mut at) = (unit.start, unit.start);
         while at < unit.end {
-            let len = match self.edges[usize::from(text[at])] {
-                Edge::None => 0,
-                Edge::Ascii => 1,
-                Edge::Ideograph if is_ideograph(&text[at..]) => 3,
-                Edge::Ideograph => 0,
-            };
-            if len == 0 {
+            if !matches!(text[at], 0xE3..=0xE9) || !is_ideograph(&text[at..unit.end]) {
                 at += 1;
                 continue;
             }
             if start < at {
                 units.push(Span::new(start, at));
             }
-            units.push(Span::new(at, at + len));
-            at += len;
+            units.push(Span::new(at, at + 3));
+            at += 3;
             start = at;
         }
         if start < unit.end {
