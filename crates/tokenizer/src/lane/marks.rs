@@ -45,7 +45,7 @@ use pretok::{Behavior, Delimiter, PatternSplit};
 use tokenizer_core::{Encode, Model, Normalize, Span, Token, TokenKind, Vocab};
 use unigram::{Compat, Unigram};
 
-use super::masks::BLOCK;
+use super::masks::{self, BLOCK};
 use super::words::last_char;
 use crate::lower::Mark;
 use crate::pipeline::{Parts, PieceStep};
@@ -130,26 +130,31 @@ impl Marks {
         let mut start = at;
         let mut block_start = at;
         // Nothing is cut at the beginning.
-        let mut before = ODD;
+        let (mut before, mut after_high) = (ODD, false);
         while block_start < text.len() {
-            let (mut cuts, mut high) = (0u64, 0u64);
-            let rest = &text[block_start..];
-            let mut each = |i: usize, byte: u8| {
-                let class = self.classes[usize::from(byte)];
-                cuts |= (self.cuts[usize::from(before & 63)] >> (class & 63) & 1) << i;
-                high |= u64::from(before == HIGH) << i;
-                before = class;
+            let mut padded = [0; BLOCK];
+            let block = match text[block_start..].first_chunk::<BLOCK>() {
+                Some(block) => block,
+                None => {
+                    padded[..text.len() - block_start].copy_from_slice(&text[block_start..]);
+                    &padded
+                }
             };
-            match rest.first_chunk::<BLOCK>() {
-                Some(block) => (0..BLOCK).for_each(|i| each(i, block[i])),
-                None => rest.iter().enumerate().for_each(|(i, &byte)| each(i, byte)),
+            let mut cuts = 0u64;
+            for (i, &byte) in block.iter().enumerate() {
+                let class = self.classes[usize::from(byte)] & 63;
+                cuts |= (self.cuts[usize::from(before)] >> class & 1) << i;
+                before = class;
             }
+            let high = masks::high_bytes(block);
+            let behind_high = high << 1 | u64::from(after_high);
+            after_high = high >> (BLOCK - 1) == 1;
             let mut left = cuts;
             while left != 0 {
                 let bit = left.trailing_zeros();
                 left &= left - 1;
                 let place = block_start + bit as usize;
-                if high >> bit & 1 == 1
+                if behind_high >> bit & 1 == 1
                     && !self.ends.allow(text, place, self.classes[usize::from(text[place])])
                 {
                     continue;

@@ -24,6 +24,12 @@ pub(super) fn spaces(block: &[u8; BLOCK]) -> u64 {
     })
 }
 
+/// The bytes from 0x80 on.
+#[inline]
+pub(super) fn high_bytes(block: &[u8; BLOCK]) -> u64 {
+    each_word(block, |word| word & HIGH)
+}
+
 /// The bytes 0x7F.
 #[inline]
 pub(super) fn deletes(block: &[u8; BLOCK]) -> u64 {
@@ -71,6 +77,7 @@ mod tests {
             for (i, &byte) in block.iter().enumerate() {
                 assert_eq!(low >> i & 1 == 1, byte <= 0x20, "{block:?} {i}");
                 assert_eq!(space >> i & 1 == 1, byte == 0x20, "{block:?} {i}");
+                assert_eq!(high_bytes(&block) >> i & 1 == 1, byte >= 0x80, "{block:?} {i}");
                 assert_eq!(deletes(&block) >> i & 1 == 1, byte == 0x7F, "{block:?} {i}");
                 let is_word = byte.is_ascii_alphanumeric() || !byte.is_ascii();
                 assert_eq!(word >> i & 1 == 1, is_word, "{block:?} {i}");

@@ -13,9 +13,11 @@ mod marks;
 mod masks;
 mod words;
 
+use std::borrow::Cow;
+
 use normalize::SentencePieceNormalizer;
-use piece_table::{PieceTable, Sink};
-use tokenizer_core::{Encode, Span, Token, TokenId};
+use piece_table::{Key, PieceTable, Sink};
+use tokenizer_core::{Encode, Span, Token, TokenId, TokenKind};
 use unigram::{Unigram, UnitSession};
 
 use self::marks::Marks;
@@ -23,36 +25,66 @@ use self::words::{Scratch, Words};
 use crate::pipeline::Parts;
 
 /// The lane of a tokenizer, proved for its parts.
-pub(crate) enum Lane {
+pub(crate) struct Lane {
+    kind: Kind,
+    /// The units that are tokens of the model, and what becomes of them.
+    known: piece_table::Words,
+}
+
+enum Kind {
     Words(Box<Words>),
     Marks(Box<Marks>),
 }
 
 impl Lane {
     pub(crate) fn of(parts: &Parts) -> Option<Self> {
-        let words = Words::of(parts).map(|words| Self::Words(Box::new(words)));
-        words.or_else(|| Marks::of(parts).map(|marks| Self::Marks(Box::new(marks))))
+        let words = Words::of(parts).map(|words| Kind::Words(Box::new(words)));
+        let kind = words.or_else(|| Marks::of(parts).map(|marks| Kind::Marks(Box::new(marks))))?;
+        let known = known_units(&kind, parts);
+        Some(Self { kind, known })
     }
+}
+
+/// Encodes every token of the vocabulary that is a unit when it stands in a text. `O(n)` for n
+/// tokens; some ten milliseconds for the usual ones.
+fn known_units(kind: &Kind, parts: &Parts) -> piece_table::Words {
+    let vocab = parts.model.vocab();
+    let mut known = piece_table::Words::builder(vocab.len());
+    let mut engine = Engine::new(kind, parts);
+    let mut encoder = parts.model.encoder();
+    let (mut units, mut tokens) = (Vec::new(), Vec::new());
+    for (_, bytes, token) in vocab.iter() {
+        let is_text = matches!(token, TokenKind::Normal | TokenKind::UserDefined);
+        let Ok(text) = str::from_utf8(bytes) else { continue };
+        let text = match kind {
+            Kind::Words(_) => Cow::Borrowed(text),
+            Kind::Marks(_) => Cow::Owned(text.replace('\u{2581}', " ")),
+        };
+        if !is_text || text.len() > Key::MAX_LEN {
+            continue;
+        }
+        units.clear();
+        match kind {
+            Kind::Words(lane) => lane.cut(text.as_bytes(), 0, usize::MAX, &mut units),
+            Kind::Marks(lane) => lane.cut(text.as_bytes(), 0, usize::MAX, &mut units),
+        };
+        if units[..] == [Span::new(0, text.len())] {
+            tokens.clear();
+            engine.encode(&text, encoder.as_mut(), &mut tokens);
+            known.add(text.as_bytes(), &tokens);
+        }
+    }
+    known.build()
 }
 
 /// A lane and its memory.
 pub(crate) struct LaneSession<'t> {
-    lane: &'t Lane,
-    parts: &'t Parts,
+    engine: Engine<'t>,
     table: PieceTable<'t>,
     units: Vec<Span>,
     tokens: Vec<Token>,
-    scratch: Scratch,
-    text: String,
     lead: String,
-    /// For units that go on with the sum of those before.
-    sums: Option<Sums<'t>>,
-    normalizer: Option<&'t SentencePieceNormalizer>,
-}
-
-struct Sums<'t> {
-    session: UnitSession<'t>,
-    /// For each unit a header, and its steps.
+    /// For each unit that goes on with the sum of those before a header, and its steps.
     steps: Vec<Token>,
 }
 
@@ -61,27 +93,13 @@ const UNITS: usize = 512;
 
 impl<'t> LaneSession<'t> {
     pub(crate) fn new(lane: &'t Lane, parts: &'t Parts) -> Self {
-        let sums = match lane {
-            Lane::Marks(marks) if marks.sums => {
-                let model = parts.model.as_any().and_then(|model| model.downcast_ref::<Unigram>());
-                let session = model.and_then(UnitSession::new);
-                let session = session.expect("the lane was proved for this model");
-                Some(Sums { session, steps: Vec::new() })
-            }
-            _ => None,
-        };
-        let normalizer = parts.normalizer.as_ref().and_then(|normalizer| normalizer.as_any());
         Self {
-            lane,
-            parts,
-            table: PieceTable::new(None),
+            engine: Engine::new(&lane.kind, parts),
+            table: PieceTable::new(Some(&lane.known)),
             units: Vec::new(),
             tokens: Vec::new(),
-            scratch: Scratch::default(),
-            text: String::new(),
             lead: String::new(),
-            sums,
-            normalizer: normalizer.and_then(|normalizer| normalizer.downcast_ref()),
+            steps: Vec::new(),
         }
     }
 
@@ -95,9 +113,9 @@ impl<'t> LaneSession<'t> {
         out: &mut S,
         enough: impl Fn(&S) -> bool,
     ) {
-        match self.lane {
-            Lane::Words(lane) => self.run_words(lane, text, encoder, out, enough),
-            Lane::Marks(lane) => self.run_marks(lane, text, is_first, encoder, out, enough),
+        match self.engine.kind {
+            Kind::Words(lane) => self.run_words(lane, text, encoder, out, enough),
+            Kind::Marks(lane) => self.run_marks(lane, text, is_first, encoder, out, enough),
         }
     }
 
@@ -109,7 +127,7 @@ impl<'t> LaneSession<'t> {
         out: &mut S,
         enough: impl Fn(&S) -> bool,
     ) {
-        let Self { parts, table, units, tokens, scratch, .. } = self;
+        let Self { engine, table, units, tokens, .. } = self;
         let bytes = text.as_bytes();
         let mut at = 0;
         if lane.is_special_first(bytes) {
@@ -117,15 +135,14 @@ impl<'t> LaneSession<'t> {
             lane.cut(bytes, 0, 1, units);
             if let Some(first) = units.first() {
                 tokens.clear();
+                let (parts, scratch) = (engine.parts, &mut engine.scratch);
                 lane.encode(parts, scratch, &text[first.range()], false, encoder, tokens);
                 out.extend(tokens);
                 at = first.end;
             }
         }
-        let mut miss = |unit: &[u8], tokens: &mut Vec<Token>| {
-            lane.encode(parts, scratch, as_text(unit), true, encoder, tokens);
-            forget_lengths(unit, tokens);
-        };
+        let mut miss =
+            |unit: &[u8], tokens: &mut Vec<Token>| engine.encode(as_text(unit), encoder, tokens);
         while at < bytes.len() && !enough(out) {
             units.clear();
             at = lane.cut(bytes, at, UNITS, units);
@@ -188,43 +205,31 @@ impl<'t> LaneSession<'t> {
         encoder: &mut dyn Encode,
         out: &mut S,
     ) {
-        let Self { table, tokens, scratch, text: buffer, sums, normalizer, .. } = self;
-        let Some(Sums { session, steps }) = sums else {
-            let mut miss = |unit: &[u8], tokens: &mut Vec<Token>| {
-                lane.normalize(*normalizer, as_text(unit), buffer);
-                lane.encode(buffer, encoder, &mut scratch.pieces, tokens);
-                forget_lengths(unit, tokens);
-            };
+        let Self { engine, table, tokens, steps, .. } = self;
+        let mut miss =
+            |unit: &[u8], tokens: &mut Vec<Token>| engine.encode(as_text(unit), encoder, tokens);
+        if !lane.sums {
             return table.encode(text.as_bytes(), units, &mut miss, out);
-        };
-        // First the certified paths of all units, each behind a header with its limit, then those
-        // that the sum allows.
+        }
+        // First the certified paths of all units, then those of them that the sum allows.
         steps.clear();
-        let mut miss = |unit: &[u8], steps: &mut Vec<Token>| {
-            lane.normalize(*normalizer, as_text(unit), buffer);
-            let at = steps.len();
-            steps.push(Token { id: TokenId(0), len: 0 });
-            let limit = session.certify(buffer.as_bytes(), steps);
-            let len = (steps.len() - at - 1) as u32;
-            if len > 0 {
-                steps[at] = Token { id: header(limit), len };
-            }
-        };
         table.encode(text.as_bytes(), units, &mut miss, steps);
+        let Engine { normalizer, sums: Some(sums), text: buffer, .. } = engine else {
+            unreachable!("a lane with sums has a session for them")
+        };
         let mut rest = &steps[..];
         for unit in units {
             let (head, behind) = rest.split_first().expect("every unit has a header");
-            // A token alone has the length of its piece.
-            let len = if head.id.0 == 0 { 0 } else { head.len as usize };
+            let len = if head.id == NOTHING_CERTAIN { 0 } else { head.len as usize };
             let (path, behind) = behind.split_at(len);
             rest = behind;
             if sum.abs() < limit(head.id) {
                 out.extend(path);
-                *sum = session.replay(*sum, path);
+                *sum = sums.replay(*sum, path);
             } else {
                 lane.normalize(*normalizer, &text[unit.range()], buffer);
                 tokens.clear();
-                *sum = session.encode(buffer.as_bytes(), *sum, tokens);
+                *sum = sums.encode(buffer.as_bytes(), *sum, tokens);
                 out.extend(tokens);
             }
         }
@@ -239,16 +244,89 @@ impl<'t> LaneSession<'t> {
         encoder: &mut dyn Encode,
         out: &mut S,
     ) {
-        lane.normalize(self.normalizer, unit, &mut self.text);
-        lane.strip_end(&mut self.text);
-        self.tokens.clear();
-        match &mut self.sums {
-            Some(sums) => {
-                *sum = sums.session.encode(self.text.as_bytes(), *sum, &mut self.tokens);
-            }
-            None => lane.encode(&self.text, encoder, &mut self.scratch.pieces, &mut self.tokens),
+        let Self { engine, tokens, .. } = self;
+        let Engine { normalizer, sums, text, scratch, .. } = engine;
+        lane.normalize(*normalizer, unit, text);
+        lane.strip_end(text);
+        tokens.clear();
+        match sums {
+            Some(sums) => *sum = sums.encode(text.as_bytes(), *sum, tokens),
+            None => lane.encode(text, encoder, &mut scratch.pieces, tokens),
         }
-        out.extend(&self.tokens);
+        out.extend(tokens);
+    }
+}
+
+/// What encodes a unit that was not met lately.
+struct Engine<'t> {
+    kind: &'t Kind,
+    parts: &'t Parts,
+    normalizer: Option<&'t SentencePieceNormalizer>,
+    /// For units that go on with the sum of those before.
+    sums: Option<UnitSession<'t>>,
+    scratch: Scratch,
+    text: String,
+}
+
+impl<'t> Engine<'t> {
+    fn new(kind: &'t Kind, parts: &'t Parts) -> Self {
+        let sums = match kind {
+            Kind::Marks(marks) if marks.sums => {
+                let model = parts.model.as_any().and_then(|model| model.downcast_ref::<Unigram>());
+                let session = model.and_then(UnitSession::new);
+                Some(session.expect("the lane was proved for this model"))
+            }
+            _ => None,
+        };
+        let normalizer = parts.normalizer.as_ref().and_then(|normalizer| normalizer.as_any());
+        Self {
+            kind,
+            parts,
+            normalizer: normalizer.and_then(|normalizer| normalizer.downcast_ref()),
+            sums,
+            scratch: Scratch::default(),
+            text: String::new(),
+        }
+    }
+
+    /// Appends what the table keeps of a unit: its tokens (their lengths say nothing), or where
+    /// sums count a header and the steps of its path.
+    fn encode(&mut self, unit: &str, encoder: &mut dyn Encode, tokens: &mut Vec<Token>) {
+        match self.kind {
+            Kind::Words(lane) => {
+                lane.encode(self.parts, &mut self.scratch, unit, true, encoder, tokens);
+                forget_lengths(unit, tokens);
+            }
+            Kind::Marks(lane) => {
+                lane.normalize(self.normalizer, unit, &mut self.text);
+                match &mut self.sums {
+                    Some(sums) => certify(sums, unit, &self.text, tokens),
+                    None => {
+                        lane.encode(&self.text, encoder, &mut self.scratch.pieces, tokens);
+                        forget_lengths(unit, tokens);
+                    }
+                }
+            }
+        }
+    }
+}
+
+/// The header of a unit without a certified path.
+const NOTHING_CERTAIN: TokenId = TokenId(0);
+
+/// Appends a header, with the limit as its id and the number of steps as its length, and the steps.
+fn certify(sums: &mut UnitSession<'_>, unit: &str, normalized: &str, steps: &mut Vec<Token>) {
+    let at = steps.len();
+    // A token alone has the length of its piece, in the table.
+    steps.push(Token { id: NOTHING_CERTAIN, len: unit.len() as u32 });
+    let limit = sums.certify(normalized.as_bytes(), steps);
+    let len = (steps.len() - at - 1) as u32;
+    if len > 0 {
+        steps[at] = Token { id: header(limit), len };
+        if steps[at].id == NOTHING_CERTAIN {
+            steps.truncate(at + 1);
+            steps[at].len = unit.len() as u32;
+        }
     }
 }
 
@@ -259,7 +337,7 @@ fn as_text(unit: &[u8]) -> &str {
 
 /// Lengths are those of normalized text, and only ids come out of a lane; tables keep best what has
 /// lengths as a piece of the text itself would.
-fn forget_lengths(unit: &[u8], tokens: &mut [Token]) {
+fn forget_lengths(unit: &str, tokens: &mut [Token]) {
     let only = if tokens.len() == 1 { unit.len() as u32 } else { 0 };
     tokens.iter_mut().for_each(|token| token.len = only);
 }
