@@ -24,7 +24,7 @@ const EMPTY: Entry = Entry { key: u64::MAX, count: 0, start: 0, len: 0 };
 
 impl PairCounts {
     pub(crate) fn with_capacity(pairs: usize) -> Self {
-        let slots = (pairs.max(8) * 2).next_power_of_two();
+        let slots = slots_for(pairs);
         Self { slots: vec![EMPTY; slots], shift: 64 - slots.trailing_zeros(), len: 0 }
     }
 
@@ -37,7 +37,20 @@ impl PairCounts {
         // Pairs that are used up and have left no place go.
         let alive = |entry: &&Entry| entry.key != EMPTY.key && (entry.count > 0 || entry.len > 0);
         let kept = self.slots.iter().filter(alive).count();
-        let mut grown = Self::with_capacity((kept + more).max(kept + kept / 2));
+        let wanted = kept + more + kept / 8;
+        if slots_for(wanted) <= self.slots.len() {
+            // Enough are gone: the others are put aside, for a second table would be the peak of
+            // memory.
+            let entries: Vec<Entry> = self.slots.iter().filter(alive).copied().collect();
+            self.slots.fill(EMPTY);
+            self.len = entries.len();
+            for entry in entries {
+                let at = self.slot(entry.key);
+                self.slots[at] = entry;
+            }
+            return;
+        }
+        let mut grown = Self::with_capacity(wanted);
         for entry in self.slots.iter().filter(alive) {
             let at = grown.slot(entry.key);
             grown.slots[at] = *entry;
@@ -93,6 +106,11 @@ impl PairCounts {
         }
         at
     }
+}
+
+/// How many slots so many pairs take: at most 5/8 are full.
+fn slots_for(pairs: usize) -> usize {
+    (pairs.max(8) * 8).div_ceil(5).next_power_of_two()
 }
 
 #[inline]

@@ -433,18 +433,24 @@ impl<R: TieRule> Learner<R> {
         }
         let slots: Vec<usize> = self.pairs.iter().map(|(slot, ..)| slot).collect();
         let alive: usize = slots.iter().map(|&slot| self.pairs.entry(slot).len as usize).sum();
-        if alive + more > self.pool.capacity() / 2 {
-            self.pool.reserve(more);
+        if alive + more > self.pool.capacity() / 3 * 2 {
+            // By half only: lists of places are most of the memory.
+            self.pool.reserve_exact(more.max(self.pool.len() / 2));
             return;
         }
-        let mut pool = Vec::with_capacity(self.pool.capacity());
+        // In place: a second pool would be the peak of memory.
+        let mut slots = slots;
+        slots.retain(|&slot| self.pairs.entry(slot).len > 0);
+        slots.sort_unstable_by_key(|&slot| self.pairs.entry(slot).start);
+        let mut end = 0;
         for slot in slots {
             let entry = self.pairs.entry_mut(slot);
-            let start = pool.len();
-            pool.extend_from_slice(&self.pool[entry.start..entry.start + entry.len as usize]);
-            entry.start = start;
+            let places = entry.start..entry.start + entry.len as usize;
+            entry.start = end;
+            end += places.len();
+            self.pool.copy_within(places, entry.start);
         }
-        self.pool = pool;
+        self.pool.truncate(end);
     }
 }
 
