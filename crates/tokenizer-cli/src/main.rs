@@ -17,7 +17,8 @@ use std::process::ExitCode;
 use clap::{Parser, Subcommand};
 
 use crate::commands::{
-    compare, completions, convert, count, counts, decode, encode, inspect, splitters, train, verify,
+    compare, completions, convert, count, counts, decode, diff, encode, explain, inspect,
+    splitters, train, verify,
 };
 use crate::failure::Failure;
 use crate::output::Progress;
@@ -67,6 +68,10 @@ enum Command {
     Counts(counts::Counts),
     /// Say what a vocabulary file contains
     Inspect(inspect::Inspect),
+    /// Show why a text splits as it does
+    Explain(explain::Explain),
+    /// Show where tokenizers differ on a text
+    Diff(diff::Diff),
     /// Write a vocabulary file in another format, and prove that it does the same
     Convert(convert::Convert),
     /// Check a tokenizer, or two against each other
@@ -89,6 +94,8 @@ fn main() -> ExitCode {
         Command::Compare(command) => command.run(mode, progress),
         Command::Counts(command) => command.run(mode, progress),
         Command::Inspect(command) => command.run(mode),
+        Command::Explain(command) => command.run(mode),
+        Command::Diff(command) => command.run(mode),
         Command::Convert(command) => command.run(mode, progress),
         Command::Verify(command) => command.run(mode, progress),
         Command::Splitters(command) => command.run(mode),

@@ -3,6 +3,11 @@
 //! The chain is the same for a whole decode and for a stream: a full decode pushes every token and
 //! finishes. So a stream equals the full decode by construction, whatever the steps.
 
+use std::fmt;
+use std::sync::Arc;
+
+use pretok::{RegexError, RegexOptions, RegexSplitter};
+
 /// One step of decoding, as Hugging Face's decoders define them. Steps run in order; each maps a
 /// sequence of tokens to a sequence of tokens, and the texts of the last one are concatenated.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -31,6 +36,13 @@ pub enum DecodeStep {
     Replace {
         /// What is searched, not empty.
         pattern: String,
+        /// What it becomes.
+        content: String,
+    },
+    /// Replaces every match of a regular expression by `content` in every token.
+    ReplaceMatches {
+        /// What is searched.
+        pattern: DecodePattern,
         /// What it becomes.
         content: String,
     },
@@ -70,6 +82,53 @@ pub enum DecodeStep {
     /// Tokens are joined with nothing.
     Concatenate,
 }
+
+/// A compiled regular expression of a decoder. Two are equal if their texts are.
+#[derive(Clone)]
+pub struct DecodePattern {
+    text: String,
+    regex: Arc<RegexSplitter>,
+}
+
+impl DecodePattern {
+    /// Compiles a pattern of Oniguruma's syntax, as a tokenizer.json holds.
+    ///
+    /// # Errors
+    ///
+    /// If it cannot be compiled.
+    pub fn new(text: &str) -> Result<Self, RegexError> {
+        let regex = RegexSplitter::with_options(text, RegexOptions::oniguruma())?;
+        Ok(Self { text: text.to_owned(), regex: Arc::new(regex) })
+    }
+
+    /// `text` with `content` in place of every match. Where the engine passes its limit, what
+    /// follows stays.
+    fn replace(&self, text: &str, content: &str) -> String {
+        let mut out = String::with_capacity(text.len());
+        let mut at = 0;
+        let _ = self.regex.for_each_match(text, |found| {
+            out.push_str(&text[at..found.start]);
+            out.push_str(content);
+            at = found.end;
+        });
+        out.push_str(&text[at..]);
+        out
+    }
+}
+
+impl fmt::Debug for DecodePattern {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        self.text.fmt(f)
+    }
+}
+
+impl PartialEq for DecodePattern {
+    fn eq(&self, other: &Self) -> bool {
+        self.text == other.text
+    }
+}
+
+impl Eq for DecodePattern {}
 
 /// What SentencePiece drops at the beginning of a text.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -242,7 +301,19 @@ impl State {
                     emit(Piece::text(head));
                 }
             }
-            DecodeStep::Strip { .. } | DecodeStep::Replace { .. } if piece.is_byte => emit(piece),
+            DecodeStep::Strip { .. }
+            | DecodeStep::Replace { .. }
+            | DecodeStep::ReplaceMatches { .. }
+                if piece.is_byte =>
+            {
+                emit(piece);
+            }
+            DecodeStep::ReplaceMatches { pattern, content } => {
+                if let Ok(text) = std::str::from_utf8(&piece.bytes) {
+                    piece.bytes = pattern.replace(text, content).into_bytes();
+                }
+                emit(piece);
+            }
             DecodeStep::Strip { content, start, stop } => {
                 let mut buffer = [0; 4];
                 let content = content.encode_utf8(&mut buffer).as_bytes();

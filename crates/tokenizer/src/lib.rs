@@ -20,6 +20,7 @@ mod added;
 pub mod convert;
 mod counting;
 mod decoder;
+mod dropout;
 mod embedded;
 mod encode_stream;
 mod encoding;
@@ -38,7 +39,7 @@ pub mod verify;
 
 pub use added::{AddedToken, AddedTokenError};
 pub use counting::{CorpusCounter, CountingError, Run, Spill};
-pub use decoder::{DecodeStep, LeadingSpace, clean_up};
+pub use decoder::{DecodePattern, DecodeStep, LeadingSpace, clean_up};
 pub use encode_stream::EncodeStream;
 pub use encoding::{CharIndex, Encoding};
 pub use fit::{PadTo, Padding, Side, Truncation, TruncationError, TruncationStrategy};

@@ -58,6 +58,9 @@ pub struct Parts {
     pub truncation: Option<Truncation>,
     /// How short encodings are padded.
     pub padding: Option<Padding>,
+    /// With which probability the file asks to leave merges out; see
+    /// [`Tokenizer::dropout`].
+    pub dropout: Option<f32>,
 }
 
 /// A step between normalization and the model.
@@ -135,6 +138,7 @@ impl Parts {
             control_is_silent: false,
             truncation: None,
             padding: None,
+            dropout: None,
         }
     }
 
@@ -399,6 +403,12 @@ impl Tokenizer {
     #[must_use]
     pub fn has_lane(&self) -> bool {
         self.lane.is_some()
+    }
+
+    /// A session with an encoder of one's own.
+    pub(crate) fn session_with<'t>(&'t self, encoder: Box<dyn Encode + 't>) -> Session<'t> {
+        // A lane knows the model's own tokens, not those of this encoder.
+        Session { encoder, lane: None, ..self.session() }
     }
 
     /// The model.

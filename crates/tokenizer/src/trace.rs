@@ -59,6 +59,8 @@ pub struct TracedPiece {
     pub source: Span,
     /// Its tokens.
     pub tokens: Vec<Token>,
+    /// What each token stands for: bytes of the original text, outward to whole characters.
+    pub sources: Vec<Span>,
 }
 
 impl Trace {
@@ -133,7 +135,14 @@ impl Sink for TraceSink<'_> {
             let source = to_char_boundaries(self.original, prepared.source.original(span));
             let mut tokens = Vec::new();
             encoder.encode_piece(&prepared.text.as_bytes()[span.range()], &mut tokens);
-            traced.pieces.push(TracedPiece { span, source, tokens });
+            let mut at = span.start;
+            let place = |token: &Token| {
+                let of_token = Span::new(at, at + token.len as usize);
+                at = of_token.end;
+                to_char_boundaries(self.original, prepared.source.original(of_token))
+            };
+            let sources = tokens.iter().map(place).collect();
+            traced.pieces.push(TracedPiece { span, source, tokens, sources });
         }
     }
 }

@@ -13,7 +13,7 @@ use wordpiece::WordPiece;
 use super::vocab::fill_to;
 use super::{LowerError, normalizers};
 use crate::added::AddedToken;
-use crate::decoder::DecodeStep;
+use crate::decoder::{DecodePattern, DecodeStep};
 use crate::fit::{PadTo, Padding, Side, Truncation, TruncationStrategy};
 use crate::pipeline::{Parts, Tokenizer};
 use crate::post::{PostProcessor, Template, TemplatePart};
@@ -68,6 +68,10 @@ impl Tokenizer {
                 lower_decoder(decoder, "decoder", &mut steps)?;
                 steps
             }
+        };
+        parts.dropout = match &document.model {
+            doc::Model::Bpe(model) => model.dropout.filter(|&dropout| dropout > 0.0),
+            _ => None,
         };
         parts.truncation = document.truncation.as_ref().map(lower_truncation);
         parts.padding = document.padding.as_ref().map(lower_padding);
@@ -155,11 +159,14 @@ fn lower_bpe(
             }
         }
     })?;
+    // Of a dropout of 1 tokenizers never merges: that alone is not random.
+    let never_merges = model.dropout.is_some_and(|dropout| dropout >= 1.0);
     let merges = model
         .merges
         .iter()
         .filter(|merge| {
-            ![merge.left, merge.right, merge.product].iter().any(|id| dead.contains(id))
+            !never_merges
+                && ![merge.left, merge.right, merge.product].iter().any(|id| dead.contains(id))
         })
         .map(|merge| (TokenId(merge.left), TokenId(merge.right)))
         .collect();
@@ -352,16 +359,14 @@ fn lower_decoder(
             cleanup: *cleanup,
         },
         doc::Decoder::Replace(replace) => match &replace.pattern {
-            doc::Pattern::String(pattern) => DecodeStep::Replace {
-                pattern: pattern.clone(),
+            doc::Pattern::String(pattern) => {
+                DecodeStep::Replace { pattern: pattern.clone(), content: replace.content.clone() }
+            }
+            doc::Pattern::Regex(pattern) => DecodeStep::ReplaceMatches {
+                pattern: DecodePattern::new(pattern)
+                    .map_err(|error| LowerError::caused(format!("{path}.pattern"), error))?,
                 content: replace.content.clone(),
             },
-            doc::Pattern::Regex(pattern) => {
-                return Err(LowerError::new(
-                    format!("{path}.pattern"),
-                    format!("a decoder that replaces a regular expression ({pattern:?}) is not supported"),
-                ));
-            }
         },
         doc::Decoder::Fuse => DecodeStep::Fuse,
         doc::Decoder::Strip { content, start, stop } => {
