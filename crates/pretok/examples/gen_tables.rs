@@ -162,6 +162,13 @@ fn write_scripts(out: &mut String) {
             scripts[c] = i as u8 + 1;
         }
     }
+    // Characters whose script Unicode has changed between 9.0 and now.
+    let value = |name| SCRIPTS.split_whitespace().position(|n| n == name).expect("named above");
+    for (c, name) in
+        [(0x589, "Common"), (0x61C, "Common"), (0x953, "Devanagari"), (0x954, "Devanagari")]
+    {
+        scripts[c] = value(name) as u8 + 1;
+    }
     let mut start = 0u32;
     let mut entries = Vec::new();
     for (script, count) in runs(&scripts) {
