@@ -43,20 +43,21 @@ const ALPHABET: &[&str] = &[
 pub struct Documents {
     rng: Rng,
     charsmaps: Vec<String>,
+    trims: bool,
 }
 
 impl Documents {
     /// Documents of this seed; `charsmaps` are precompiled ones, in base64.
     #[must_use]
     pub fn new(seed: u64, charsmaps: Vec<String>) -> Self {
-        Self { rng: Rng::new(seed ^ 0x00D0_C5ED), charsmaps }
+        Self { rng: Rng::new(seed ^ 0x00D0_C5ED), charsmaps, trims: true }
     }
 
     /// The next document, and texts that are near its tokens.
     pub fn next_document(&mut self) -> (Value, Vec<String>) {
         let byte_level = self.one_in(3);
         let (model, tokens) = self.model(byte_level);
-        let added = self.added_tokens(&tokens);
+        let mut added = self.added_tokens(&tokens);
         let mut hints: Vec<String> = Vec::new();
         for token in &tokens {
             let text = token.trim_start_matches("##").trim_end_matches("</w>");
@@ -69,6 +70,15 @@ impl Documents {
             }
         }
         let first_free = tokens.len() as u64;
+        // Where offsets are trimmed, theirs looks at the normalized text of unknown tokens of
+        // Unigram and of added tokens that take white space, ours at the original one.
+        self.trims = model["type"] != "Unigram" && self.one_in(2);
+        if self.trims {
+            for token in added.iter_mut().filter(|token| token["normalized"] == true) {
+                token["lstrip"] = json!(false);
+                token["rstrip"] = json!(false);
+            }
+        }
         let document = json!({
             "version": "1.0",
             "truncation": self.truncation(),
@@ -114,7 +124,8 @@ impl Documents {
     fn bpe(&mut self, byte_level: bool) -> (Value, Vec<String>) {
         let prefix = (!byte_level && self.one_in(6)).then(|| self.of(&["##", "@", ""]));
         let suffix = (!byte_level && self.one_in(6)).then(|| self.of(&["</w>", "_", ""]));
-        let byte_fallback = self.one_in(3);
+        // With an affix, byte fallback spells the affix too, and offsets leave the text.
+        let byte_fallback = prefix.is_none() && suffix.is_none() && self.one_in(3);
         let mut tokens: Vec<String> = Vec::new();
         if self.one_in(2) {
             tokens.push("<unk>".to_owned());
@@ -214,7 +225,8 @@ impl Documents {
             "end_of_word_suffix": suffix,
             "fuse_unk": self.one_in(2),
             "byte_fallback": byte_fallback,
-            "ignore_merges": self.one_in(3),
+            // Theirs takes the text of a byte token for the token; ours keeps the two apart.
+            "ignore_merges": !byte_fallback && self.one_in(3),
             "vocab": self.vocab(&tokens),
             "merges": merges,
         });
@@ -316,7 +328,7 @@ impl Documents {
             .collect();
         let unk = match self.below(8) {
             0 => Value::Null,
-            1 => json!(self.below(pieces.len())),
+            1 => json!(self.below(20)),
             _ => json!(0),
         };
         let model = json!({
@@ -435,7 +447,7 @@ impl Documents {
         json!({
             "type": "ByteLevel",
             "add_prefix_space": self.one_in(2),
-            "trim_offsets": self.one_in(2),
+            "trim_offsets": self.trims && self.one_in(2),
             "use_regex": !self.one_in(3),
         })
     }
@@ -443,7 +455,7 @@ impl Documents {
     fn metaspace_part(&mut self) -> Value {
         json!({
             "type": "Metaspace",
-            "replacement": self.of(&["\u{2581}", "\u{2581}", "\u{2581}", "_", "a"]),
+            "replacement": self.of(&["\u{2581}", "\u{2581}", "\u{2581}", "_"]),
             "prepend_scheme": self.of(&["always", "first", "never"]),
             "split": self.one_in(2),
         })
@@ -509,7 +521,7 @@ impl Documents {
             }),
             2 | 3 => json!({
                 "type": "RobertaProcessing", "sep": ["</s>", id(self)], "cls": ["<s>", id(self)],
-                "trim_offsets": self.one_in(2), "add_prefix_space": self.one_in(2),
+                "trim_offsets": self.trims && self.one_in(2), "add_prefix_space": self.one_in(2),
             }),
             4 => self.byte_level_part(),
             5 if depth < 1 => {

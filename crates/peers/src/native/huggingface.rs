@@ -66,7 +66,9 @@ impl Contestant for HuggingFace {
                 None => Some(self.whole(request, Offsets::Chars)?),
                 Some(_) => None,
             };
-            Ok::<_, tokenizers::Error>(encoded(&bytes, chars.as_ref()))
+            let mut answer = encoded(&bytes, chars.as_ref());
+            drop_wrong_bytes(&mut answer, request);
+            Ok::<_, tokenizers::Error>(answer)
         })
     }
 
@@ -87,6 +89,29 @@ impl Contestant for HuggingFace {
     fn decode(&mut self, request: &DecodeRequest<'_>) -> Outcome<String> {
         Outcome::of(|| self.special.decode(request.ids, request.skip_special))
     }
+}
+
+/// Where offsets are trimmed, the number of white-space characters is taken off byte offsets as if
+/// it were bytes. Byte offsets that contradict the character offsets, or lie inside of a character,
+/// are not given.
+fn drop_wrong_bytes(encoded: &mut Encoded, request: &Request<'_>) {
+    let Some(bytes) = &encoded.bytes else { return };
+    let texts = || std::iter::once(request.first).chain(request.second);
+    let right = match &encoded.chars {
+        Some(chars) => {
+            let mut starts: Vec<usize> = request.first.char_indices().map(|(at, _)| at).collect();
+            starts.push(request.first.len());
+            let byte = |char: usize| starts.get(char).copied();
+            bytes.iter().zip(chars).all(|(bytes, chars)| {
+                byte(chars.0) == Some(bytes.0) && byte(chars.1) == Some(bytes.1)
+            })
+        }
+        None => texts().all(str::is_ascii),
+    };
+    if !right {
+        encoded.bytes = None;
+    }
+    encoded.overflowing.iter_mut().for_each(|window| drop_wrong_bytes(window, request));
 }
 
 #[derive(Clone, Copy)]
@@ -127,9 +152,15 @@ impl HuggingFace {
     }
 }
 
+/// Windows that overflow are given without two things that 0.23 does not mean: their own windows,
+/// and type ids, which templates set on the kept part alone.
 fn encoded(encoding: &Encoding, chars: Option<&Encoding>) -> Encoded {
     let windows = encoding.get_overflowing();
-    let window = |i: usize| encoded(&windows[i], chars.and_then(|c| c.get_overflowing().get(i)));
+    let window = |i: usize| Encoded {
+        types: None,
+        overflowing: Vec::new(),
+        ..encoded(&windows[i], chars.and_then(|c| c.get_overflowing().get(i)))
+    };
     Encoded {
         ids: encoding.get_ids().to_vec(),
         bytes: Some(encoding.get_offsets().to_vec()),

@@ -57,6 +57,9 @@ impl Contestant for Tiktoken {
     }
 
     fn decode(&mut self, request: &DecodeRequest<'_>) -> Outcome<String> {
+        if !self.lacks.is_empty() && request.ids.contains(&200_018) {
+            return Outcome::Refused("it names <|endofprompt|> otherwise".to_owned());
+        }
         Outcome::of(|| {
             let bytes = self.bpe.decode_bytes(request.ids).map_err(|error| format!("{error:?}"))?;
             Ok::<_, String>(String::from_utf8_lossy(&bytes).into_owned())
