@@ -63,6 +63,8 @@ pub(crate) struct AddedVocabulary {
     tokens: Vec<AddedToken>,
     by_content: HashMap<String, usize>,
     by_id: HashMap<TokenId, usize>,
+    /// What a token is to the decoder, where that is not its text: normalized.
+    decoded: HashMap<TokenId, String>,
     raw: Matcher,
     /// Every token of `raw` is special.
     raw_is_special: bool,
@@ -112,16 +114,20 @@ impl AddedVocabulary {
                 .filter(|&&i| !tokens[i].normalized)
                 .map(|&i| (i, tokens[i].content.clone())),
         )?;
+        let mut decoded = HashMap::new();
         let normalized = Matcher::new(order.iter().filter(|&&i| tokens[i].normalized).map(|&i| {
-            let content = &tokens[i].content;
-            let content = normalizer.map_or_else(
+            let AddedToken { content, id, .. } = &tokens[i];
+            let normalized = normalizer.map_or_else(
                 || content.clone(),
                 |normalizer| normalizer.normalize(content).into_owned(),
             );
-            (i, content)
+            if normalized != *content && by_id.get(id) == Some(&i) {
+                decoded.insert(*id, normalized.clone());
+            }
+            (i, normalized)
         }))?;
         let raw_is_special = raw.tokens.iter().all(|&i| tokens[i].special);
-        Ok(Self { tokens, by_content, by_id, raw, raw_is_special, normalized })
+        Ok(Self { tokens, by_content, by_id, decoded, raw, raw_is_special, normalized })
     }
 
     pub(crate) fn tokens(&self) -> &[AddedToken] {
@@ -130,6 +136,17 @@ impl AddedVocabulary {
 
     pub(crate) fn get(&self, content: &str) -> Option<&AddedToken> {
         self.by_content.get(content).map(|&i| &self.tokens[i])
+    }
+
+    /// The text that the decoder gets for an added token.
+    pub(crate) fn decoded(&self, id: TokenId) -> Option<&str> {
+        let content = &self.by_id(id)?.content;
+        Some(self.decoded.get(&id).unwrap_or(content))
+    }
+
+    /// Whether a special token has this text.
+    pub(crate) fn is_special_text(&self, text: &str) -> bool {
+        self.get(text).is_some_and(|token| token.special)
     }
 
     pub(crate) fn by_id(&self, id: TokenId) -> Option<&AddedToken> {

@@ -6,6 +6,7 @@
 use std::fmt;
 use std::sync::Arc;
 
+use formats::byte_level;
 use pretok::{RegexError, RegexOptions, RegexSplitter};
 
 /// One step of decoding, as Hugging Face's decoders define them. Steps run in order; each maps a
@@ -16,7 +17,14 @@ pub enum DecodeStep {
     /// Tokens are bytes; nothing is changed. (The byte-to-character mapping of byte-level models is
     /// undone when the file is read.)
     Bytes,
-    /// Byte-fallback tokens become their bytes: a run that is not UTF-8 becomes one U+FFFD a byte.
+    /// Tokens are spelled with the characters that byte-level models have for bytes: they become
+    /// those bytes, all together one token. A token with any other character stays as it is.
+    ByteLevel {
+        /// How the model's vocabulary has its tokens; added tokens are always text.
+        vocabulary: Spelling,
+    },
+    /// Tokens that read `<0x0A>` become that byte: a run of them that is not UTF-8 becomes one
+    /// U+FFFD a byte.
     ByteFallback,
     /// As SentencePiece: in a run of byte tokens each ill-formed byte becomes U+FFFD, the rest is
     /// kept.
@@ -130,6 +138,15 @@ impl PartialEq for DecodePattern {
 
 impl Eq for DecodePattern {}
 
+/// How a vocabulary has the tokens of a byte-level model.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Spelling {
+    /// As the bytes that they stand for.
+    Bytes,
+    /// With a printable character for each byte, as files have them.
+    Characters,
+}
+
 /// What SentencePiece drops at the beginning of a text.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum LeadingSpace {
@@ -172,11 +189,13 @@ pub(crate) struct Piece {
     pub(crate) is_byte: bool,
     /// The text is as it shall be: no step reads marks in it.
     pub(crate) is_verbatim: bool,
+    /// The bytes are an ordinary token's of the model, as its vocabulary has them.
+    pub(crate) is_model: bool,
 }
 
 impl Piece {
-    fn text(bytes: Vec<u8>) -> Self {
-        Self { bytes, is_byte: false, is_verbatim: false }
+    pub(crate) fn text(bytes: Vec<u8>) -> Self {
+        Self { bytes, is_byte: false, is_verbatim: false, is_model: false }
     }
 
     pub(crate) fn verbatim(bytes: Vec<u8>) -> Self {
@@ -209,13 +228,17 @@ impl Chain {
     /// The chain of these steps.
     ///
     /// `Fuse` would hold back the whole text. Where nothing follows it, it changes nothing; where a
-    /// `Strip` follows, that can work on the text as it comes. Only other steps need the hold.
+    /// last `Strip` follows, that can work on the text as it comes. Only other steps need the hold.
     pub(crate) fn new(steps: &[DecodeStep]) -> Self {
         let mut states: Vec<State> = Vec::with_capacity(steps.len());
         for (i, step) in steps.iter().enumerate() {
-            let after_fuse = i > 0 && steps[i - 1] == DecodeStep::Fuse;
+            let after_fuse = i > 0 && steps[i - 1] == DecodeStep::Fuse && i + 1 == steps.len();
             let next = steps.get(i + 1);
-            if *step == DecodeStep::Fuse && matches!(next, None | Some(DecodeStep::Strip { .. })) {
+            let is_streamed = match next {
+                None => true,
+                Some(next) => matches!(next, DecodeStep::Strip { .. }) && i + 2 == steps.len(),
+            };
+            if *step == DecodeStep::Fuse && is_streamed {
                 continue;
             }
             states.push(State {
@@ -241,9 +264,7 @@ impl Chain {
         for i in 0..self.steps.len() {
             let (head, tail) = self.steps.split_at_mut(i + 1);
             let state = &mut head[i];
-            if let Some(piece) = state.finish() {
-                run(tail, piece, out);
-            }
+            state.finish(&mut |piece| run(tail, piece, out));
         }
     }
 }
@@ -262,16 +283,28 @@ impl State {
         let first = std::mem::replace(&mut self.first, false);
         match &self.step {
             DecodeStep::Bytes | DecodeStep::Concatenate => emit(piece),
+            DecodeStep::ByteLevel { vocabulary } => {
+                if !(piece.is_model && *vocabulary == Spelling::Bytes)
+                    && let Ok(text) = std::str::from_utf8(&piece.bytes)
+                    && let Ok(bytes) = byte_level::decode(text)
+                {
+                    piece.bytes = bytes;
+                }
+                emit(piece);
+            }
             DecodeStep::ByteFallback | DecodeStep::SentencePieceBytes => {
+                if self.step == DecodeStep::ByteFallback
+                    && let Some(byte) = spelled_byte(&piece.bytes)
+                {
+                    piece.bytes = vec![byte];
+                    piece.is_byte = true;
+                }
                 if piece.is_byte {
                     self.held.extend_from_slice(&piece.bytes);
                     self.holding = true;
                     return;
                 }
-                let verbatim = self.step == DecodeStep::SentencePieceBytes;
-                if let Some(run) = self.release() {
-                    emit(Piece { is_verbatim: verbatim, ..Piece::text(run) });
-                }
+                self.end_run(emit);
                 emit(piece);
             }
             DecodeStep::Fuse => {
@@ -300,13 +333,6 @@ impl State {
                 if !head.is_empty() {
                     emit(Piece::text(head));
                 }
-            }
-            DecodeStep::Strip { .. }
-            | DecodeStep::Replace { .. }
-            | DecodeStep::ReplaceMatches { .. }
-                if piece.is_byte =>
-            {
-                emit(piece);
             }
             DecodeStep::ReplaceMatches { pattern, content } => {
                 if let Ok(text) = std::str::from_utf8(&piece.bytes) {
@@ -392,47 +418,59 @@ impl State {
         }
     }
 
-    fn finish(&mut self) -> Option<Piece> {
+    fn finish(&mut self, emit: &mut dyn FnMut(Piece)) {
         self.first = true;
         self.stripped = 0;
         let previous = self.previous.take();
         match &self.step {
             DecodeStep::EndOfWord { suffix } => {
-                previous.map(|previous| Piece::text(replace(&previous, suffix.as_bytes(), b"")))
+                if let Some(previous) = previous {
+                    emit(Piece::text(replace(&previous, suffix.as_bytes(), b"")));
+                }
             }
-            DecodeStep::SentencePieceSpaces(_) => None,
-            DecodeStep::SentencePieceBytes => self.release().map(Piece::verbatim),
+            DecodeStep::SentencePieceSpaces(_) => {}
             DecodeStep::Strip { content, stop, .. } => {
                 let mut buffer = [0; 4];
                 let content = content.encode_utf8(&mut buffer).as_bytes();
                 let held = std::mem::take(&mut self.held);
                 let rest = strip(&held, content, 0, *stop);
-                (!rest.is_empty()).then(|| Piece::text(rest.to_vec()))
+                if !rest.is_empty() {
+                    emit(Piece::text(rest.to_vec()));
+                }
             }
-            _ => self.release().map(Piece::text),
+            _ => self.end_run(emit),
         }
     }
 
-    /// What a run of bytes, or the fused text, becomes.
-    fn release(&mut self) -> Option<Vec<u8>> {
+    /// Gives what a run of bytes, or the fused text, becomes.
+    fn end_run(&mut self, emit: &mut dyn FnMut(Piece)) {
         if !std::mem::replace(&mut self.holding, false) {
-            return None;
+            return;
         }
         let held = std::mem::take(&mut self.held);
-        Some(match self.step {
+        match self.step {
             DecodeStep::ByteFallback if std::str::from_utf8(&held).is_err() => {
-                "\u{FFFD}".repeat(held.len()).into_bytes()
+                for _ in held {
+                    emit(Piece::text("\u{FFFD}".into()));
+                }
             }
             DecodeStep::SentencePieceBytes => {
                 let mut text = String::with_capacity(held.len());
                 for c in tokenizer_core::utf8::chars(&held) {
                     text.push_str(std::str::from_utf8(c).unwrap_or("\u{FFFD}"));
                 }
-                text.into_bytes()
+                emit(Piece::verbatim(text.into_bytes()));
             }
-            _ => held,
-        })
+            _ => emit(Piece::text(held)),
+        }
     }
+}
+
+/// The byte that a token `<0x0A>` stands for, as Hugging Face reads it: a sign counts as a digit.
+fn spelled_byte(token: &[u8]) -> Option<u8> {
+    let digits = token.strip_prefix(b"<0x")?.strip_suffix(b">")?;
+    let digits = std::str::from_utf8(digits).ok().filter(|digits| digits.len() == 2)?;
+    u8::from_str_radix(digits, 16).ok()
 }
 
 fn cleaned(bytes: Vec<u8>) -> Vec<u8> {

@@ -39,13 +39,15 @@ pub mod verify;
 
 pub use added::{AddedToken, AddedTokenError};
 pub use counting::{CorpusCounter, CountingError, Run, Spill};
-pub use decoder::{DecodePattern, DecodeStep, LeadingSpace, clean_up};
+pub use decoder::{DecodePattern, DecodeStep, LeadingSpace, Spelling, clean_up};
 pub use encode_stream::EncodeStream;
 pub use encoding::{CharIndex, Encoding};
 pub use fit::{PadTo, Padding, Side, Truncation, TruncationError, TruncationStrategy};
 pub use load::{Document, LoadError, LoadOptions};
 pub use lower::{BertCase, LowerError, RanksSetup, TiktokenEncoding, gpt2_as_tokenizer_json};
-pub use pipeline::{EditPiece, EncodeOptions, Parts, PartsError, PieceStep, Session, Tokenizer};
+pub use pipeline::{
+    ByteOffsets, EditPiece, EncodeOptions, Parts, PartsError, PieceStep, Session, Tokenizer,
+};
 pub use policy::{Policy, SpecialSet, SpecialTokenError};
 pub use post::{PostProcessor, Template, TemplateError, TemplatePart};
 pub use stream::{DecodeOptions, DecodeStream};

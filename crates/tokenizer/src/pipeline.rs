@@ -12,7 +12,7 @@ use tokenizer_core::{
 };
 
 use crate::added::{AddedToken, AddedTokenError, AddedVocabulary, Stretch};
-use crate::decoder::{Chain, DecodeStep, Piece};
+use crate::decoder::{Chain, DecodeStep, Piece, Spelling};
 use crate::encoding::Encoding;
 use crate::fit::{Padding, Truncation, TruncationError};
 use crate::lane::{Lane, LaneSession};
@@ -29,9 +29,12 @@ pub struct Tokenizer {
     pub(crate) added: AddedVocabulary,
     /// The short way from raw text to ids, where the parts allow one.
     lane: Option<Lane>,
-    /// The leading and trailing white space of every token in characters, where a post-processor
-    /// trims offsets.
+    /// Whether byte tokens are given as the byte and not as `<0x0A>`.
     decodes_bytes: bool,
+    /// Whether byte tokens enter the decoder as `<0x0A>`.
+    bytes_are_text: bool,
+    /// Whether the model's tokens are bytes of which a file has spelled each as a character.
+    spells_bytes: bool,
 }
 
 /// What a [`Tokenizer`] is made of. Public fields: fill in what is needed and
@@ -52,6 +55,11 @@ pub struct Parts {
     pub decoder: Vec<DecodeStep>,
     /// How unknown tokens are written when decoding; `None` writes the token's own bytes.
     pub unknown_surface: Option<String>,
+    /// Whether an unknown token is known by the text that it stands for, as in Hugging Face's
+    /// Unigram, and not by its own name: trimming offsets looks at that.
+    pub unknown_is_surface: bool,
+    /// What the byte tokens of unknown characters stand for in the text.
+    pub byte_offsets: ByteOffsets,
     /// Whether control tokens of the model decode to nothing (SentencePiece) or to their text.
     pub control_is_silent: bool,
     /// How long encodings are cut.
@@ -61,6 +69,19 @@ pub struct Parts {
     /// With which probability the file asks to leave merges out; see
     /// [`Tokenizer::dropout`].
     pub dropout: Option<f32>,
+}
+
+/// What the byte tokens stand for that spell unknown characters.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum ByteOffsets {
+    /// Each for its character.
+    #[default]
+    Character,
+    /// The last one of a character for that character, the others for nothing before it, as
+    /// SentencePiece says.
+    LastOfCharacter,
+    /// All of a run of unknown characters for the whole run, as in Hugging Face's Unigram.
+    Run,
 }
 
 /// A step between normalization and the model.
@@ -135,6 +156,8 @@ impl Parts {
             post_processor: PostProcessor::None,
             decoder: vec![DecodeStep::Bytes],
             unknown_surface: None,
+            unknown_is_surface: false,
+            byte_offsets: ByteOffsets::default(),
             control_is_silent: false,
             truncation: None,
             padding: None,
@@ -155,14 +178,23 @@ impl Parts {
         if let Some(truncation) = &self.truncation {
             truncation.check(self.post_processor.added(false)).map_err(PartsError::Truncation)?;
         }
-        let decodes_bytes = self.decoder.iter().any(|step| {
-            matches!(
-                step,
-                DecodeStep::Bytes | DecodeStep::ByteFallback | DecodeStep::SentencePieceBytes
-            )
-        });
         let lane = Lane::of(&self).filter(|_| !added.has_normalized());
-        Ok(Tokenizer { parts: self, added, lane, decodes_bytes })
+        let any = |wanted: fn(&DecodeStep) -> bool| self.decoder.iter().any(wanted);
+        let takes_bytes =
+            any(|step| matches!(step, DecodeStep::Bytes | DecodeStep::SentencePieceBytes));
+        let spells_bytes = any(
+            |step| matches!(step, DecodeStep::ByteLevel { vocabulary } if *vocabulary == Spelling::Bytes),
+        );
+        let decodes_bytes =
+            takes_bytes || spells_bytes || any(|step| matches!(step, DecodeStep::ByteFallback));
+        Ok(Tokenizer {
+            added,
+            lane,
+            decodes_bytes,
+            bytes_are_text: !takes_bytes,
+            spells_bytes,
+            parts: self,
+        })
     }
 }
 
@@ -505,10 +537,20 @@ impl Tokenizer {
         Chain::new(&self.parts.decoder)
     }
 
-    pub(crate) fn is_special(&self, id: TokenId) -> bool {
-        match self.added.by_id(id) {
-            Some(added) => added.special,
-            None => matches!(self.vocab().kind(id), Some(TokenKind::Control)),
+    /// Whether decoding leaves the token out on request: it is a control token, or its text as the
+    /// decoder sees it is that of a special token.
+    fn is_skipped(&self, id: TokenId) -> bool {
+        if self.added.by_id(id).is_some() {
+            return self.added.is_special_text(self.added.decoded(id).unwrap_or_default());
+        }
+        match self.vocab().kind(id) {
+            Some(TokenKind::Control) => true,
+            // A piece that is there twice is ordinary under its last id alone.
+            Some(TokenKind::Unused) => {
+                let bytes = self.vocab().bytes(id).unwrap_or_default();
+                std::str::from_utf8(bytes).is_ok_and(|text| self.added.is_special_text(text))
+            }
+            _ => false,
         }
     }
 
@@ -519,37 +561,67 @@ impl Tokenizer {
         options: DecodeOptions,
         at: usize,
     ) -> Result<Option<Piece>, DecodeError> {
-        let is_special = self.is_special(id);
-        if is_special && options.skip_special {
-            return Ok(None);
+        if options.skip_special && self.is_skipped(id) {
+            // A silent control token still ends a run of byte tokens.
+            let silence = self.parts.control_is_silent.then(|| Piece::text(Vec::new()));
+            return Ok(silence);
         }
-        let Some(bytes) = self.token_bytes(id) else {
+        if let Some(text) = self.added.decoded(id) {
+            return Ok(Some(Piece::text(text.as_bytes().to_vec())));
+        }
+        let Some(bytes) = self.vocab().bytes(id) else {
             return Err(DecodeError::new(id, at, self.vocab_len()));
         };
-        let mut piece = Piece { bytes: bytes.into_owned(), is_byte: false, is_verbatim: false };
-        if self.added.by_id(id).is_some() {
-            return Ok(Some(piece));
-        }
+        let mut piece = Piece::text(bytes.to_vec());
         match (self.vocab().kind(id), &self.parts.unknown_surface) {
+            (Some(TokenKind::Normal), _) => piece.is_model = true,
+            (Some(TokenKind::Byte), _) if self.bytes_are_text => {
+                piece.bytes = format!("<0x{:02X}>", bytes[0]).into_bytes();
+            }
             (Some(TokenKind::Byte), _) => piece.is_byte = true,
             (Some(TokenKind::Unknown), Some(surface)) => {
                 piece = Piece::verbatim(surface.as_bytes().to_vec());
             }
             (Some(TokenKind::Control), _) if self.parts.control_is_silent => piece.bytes.clear(),
+            // An id that the vocabulary leaves out.
+            (Some(TokenKind::Unused), _) if bytes.is_empty() => return Ok(None),
             _ => {}
         }
         Ok(Some(piece))
     }
 
-    /// The leading and trailing white space of a token in characters.
-    fn white_space(&self, id: TokenId) -> (usize, usize) {
-        let Some(bytes) = self.token_bytes(id) else {
+    /// The leading and trailing white space of a token in characters, as it is spelled where
+    /// offsets are trimmed; `surface` is what it stands for in the text.
+    fn white_space(&self, id: TokenId, surface: &str) -> (usize, usize) {
+        let ends = |text: &str, blank: fn(char) -> bool| {
+            let count =
+                |chars: &mut dyn Iterator<Item = char>| chars.take_while(|&c| blank(c)).count();
+            (count(&mut text.chars()), count(&mut text.chars().rev()))
+        };
+        // The character that byte-level models have for a space counts too, wherever it is from.
+        let spelled = |c: char| c.is_whitespace() || c == '\u{120}';
+        if let Some(added) = self.added.by_id(id) {
+            // The model's unknown token may be an added one too: then it is not what was matched.
+            let with_blanks =
+                (added.lstrip || added.rstrip) && surface.trim() == added.content.trim();
+            let text = self.added.decoded(id).unwrap_or(&added.content);
+            return ends(if with_blanks { surface } else { text }, spelled);
+        }
+        let Some(bytes) = self.vocab().bytes(id) else {
             return (0, 0);
         };
-        // Only spaces count where tokens are bytes: that is what a byte-level token shows of them.
-        let text = String::from_utf8_lossy(&bytes);
-        let blank = |c: &char| *c == ' ';
-        (text.chars().take_while(blank).count(), text.chars().rev().take_while(blank).count())
+        match self.vocab().kind(id) {
+            Some(TokenKind::Byte) => (0, 0),
+            Some(TokenKind::Unknown) if self.parts.unknown_is_surface => ends(surface, spelled),
+            // Where tokens are bytes a space is the only one that is spelled as white space.
+            Some(TokenKind::Normal) if self.spells_bytes => {
+                let count = |bytes: &mut dyn Iterator<Item = &u8>| {
+                    bytes.take_while(|&&byte| byte == b' ').count()
+                };
+                (count(&mut bytes.iter()), count(&mut bytes.iter().rev()))
+            }
+            _ => ends(&String::from_utf8_lossy(bytes), spelled),
+        }
     }
 }
 
@@ -687,6 +759,8 @@ struct EncodingSink<'o> {
     tokens: &'o mut Vec<Token>,
     ends: &'o mut Vec<usize>,
     words: u32,
+    byte_offsets: ByteOffsets,
+    vocab: &'o Vocab,
 }
 
 impl Sink for EncodingSink<'_> {
@@ -704,9 +778,11 @@ impl Sink for EncodingSink<'_> {
             self.ends.clear();
             encoder.encode_pieces_apart(prepared.text.as_bytes(), batch, self.tokens, self.ends);
             if alignment.is_identity() {
-                self.push(batch, |span| span.shifted(base + start));
+                self.push(prepared.text, batch, |span| span.shifted(base + start));
             } else {
-                self.push(batch, |span| alignment.to_source(span.shifted(base)).shifted(start));
+                self.push(prepared.text, batch, |span| {
+                    alignment.to_source(span.shifted(base)).shifted(start)
+                });
             }
         }
     }
@@ -715,8 +791,8 @@ impl Sink for EncodingSink<'_> {
 impl EncodingSink<'_> {
     /// Adds the tokens of some pieces; `to_original` maps a span of their text.
     #[inline]
-    fn push(&mut self, pieces: &[Span], to_original: impl Fn(Span) -> Span) {
-        let Self { original, encoding, tokens, ends, words } = self;
+    fn push(&mut self, text: &str, pieces: &[Span], to_original: impl Fn(Span) -> Span) {
+        let Self { original, encoding, tokens, ends, words, byte_offsets, vocab } = self;
         encoding.ids.extend(tokens.iter().map(|token| token.id));
         encoding.offsets.reserve(tokens.len());
         encoding.words.reserve(tokens.len());
@@ -726,6 +802,7 @@ impl EncodingSink<'_> {
             let of_piece;
             (of_piece, rest) = rest.split_at(end - done);
             done = end;
+            let from = encoding.offsets.len();
             let mut at = piece.start;
             for token in of_piece {
                 let end = at + token.len as usize;
@@ -733,8 +810,47 @@ impl EncodingSink<'_> {
                 encoding.offsets.push(span);
                 at = end;
             }
+            if *byte_offsets != ByteOffsets::Character {
+                let piece = &text.as_bytes()[piece.range()];
+                let offsets = &mut encoding.offsets[from..];
+                set_byte_offsets(*byte_offsets, vocab, piece, of_piece, offsets);
+            }
             encoding.words.extend(of_piece.iter().map(|_| Some(*words)));
             *words += 1;
+        }
+    }
+}
+
+/// Sets the offsets of byte tokens, of which each has its character's so far.
+fn set_byte_offsets(
+    how: ByteOffsets,
+    vocab: &Vocab,
+    piece: &[u8],
+    tokens: &[Token],
+    offsets: &mut [Span],
+) {
+    // The text `<0x0A>` can be a byte token too, where Hugging Face finds it in the vocabulary.
+    let is_byte = |token: &Token| token.len <= 4 && vocab.kind(token.id) == Some(TokenKind::Byte);
+    match how {
+        ByteOffsets::Character => {}
+        ByteOffsets::LastOfCharacter => {
+            let mut at = 0;
+            for (token, offset) in tokens.iter().zip(offsets) {
+                at += token.len as usize;
+                let ends_character = piece.get(at).is_none_or(|byte| byte & 0xC0 != 0x80);
+                if is_byte(token) && !ends_character {
+                    offset.end = offset.start;
+                }
+            }
+        }
+        ByteOffsets::Run => {
+            let mut at = 0;
+            for run in tokens.chunk_by(|a, b| is_byte(a) && is_byte(b)) {
+                let end = at + run.len();
+                let whole = Span::new(offsets[at].start, offsets[end - 1].end);
+                offsets[at..end].fill(whole);
+                at = end;
+            }
         }
     }
 }
@@ -823,8 +939,8 @@ impl<'t> Session<'t> {
         text: &str,
         options: &EncodeOptions,
     ) -> Result<Encoding, SpecialTokenError> {
-        let first = self.encode_text(text, &options.policy)?;
-        Ok(self.finish(first, None, options))
+        let encoding = self.encode_text(text, &options.policy)?;
+        Ok(self.finish((text, encoding), None, options))
     }
 
     /// Encodes two texts that belong together.
@@ -838,12 +954,13 @@ impl<'t> Session<'t> {
         second: &str,
         options: &EncodeOptions,
     ) -> Result<Encoding, SpecialTokenError> {
-        let first = self.encode_text(first, &options.policy)?;
-        let second = self.encode_text(second, &options.policy)?;
-        Ok(self.finish(first, Some(second), options))
+        let of_first = self.encode_text(first, &options.policy)?;
+        let of_second = self.encode_text(second, &options.policy)?;
+        Ok(self.finish((first, of_first), Some((second, of_second)), options))
     }
 
     fn encode_text(&mut self, text: &str, policy: &Policy) -> Result<Encoding, SpecialTokenError> {
+        let parts = &self.tokenizer.parts;
         let mut encoding = Encoding::default();
         let mut tokens = std::mem::take(&mut self.scratch.tokens);
         let mut ends = std::mem::take(&mut self.scratch.ends);
@@ -853,6 +970,8 @@ impl<'t> Session<'t> {
             tokens: &mut tokens,
             ends: &mut ends,
             words: 0,
+            byte_offsets: parts.byte_offsets,
+            vocab: parts.model.vocab(),
         };
         let run = self.run(text, policy, &mut sink);
         self.scratch.tokens = tokens;
@@ -862,23 +981,22 @@ impl<'t> Session<'t> {
         Ok(encoding)
     }
 
-    fn finish(
+    fn finish<'o>(
         &self,
-        mut first: Encoding,
-        mut second: Option<Encoding>,
+        mut first: (&'o str, Encoding),
+        mut second: Option<(&'o str, Encoding)>,
         options: &EncodeOptions,
     ) -> Encoding {
         let parts = &self.tokenizer.parts;
         let added = if options.template { parts.post_processor.added(second.is_some()) } else { 0 };
         if let Some(truncation) = &parts.truncation {
-            truncation.apply(&mut first, second.as_mut(), added);
+            truncation.apply(&mut first.1, second.as_mut().map(|(_, second)| second), added);
         }
-        let white_space = |id| self.tokenizer.white_space(id);
-        parts.post_processor.trim(&mut first, &white_space);
-        if let Some(second) = &mut second {
-            parts.post_processor.trim(second, &white_space);
+        for (text, encoding) in std::iter::once(&mut first).chain(&mut second) {
+            let white_space = |id, span: Span| self.tokenizer.white_space(id, &text[span.range()]);
+            parts.post_processor.trim(encoding, text, &white_space);
         }
-        parts.post_processor.assemble(first, second, options.template)
+        parts.post_processor.assemble(first.1, second.map(|(_, second)| second), options.template)
     }
 
     /// The pipeline: added tokens, normalization, added tokens of normalized text, pieces.

@@ -149,7 +149,16 @@ impl Template {
             }
             out
         };
-        combine(first, second, build)
+        let leads = parts.iter().find(|part| !matches!(part, TemplatePart::Added { .. }));
+        match second {
+            // The text that comes first is the one whose windows are counted slowest.
+            Some(second) if matches!(leads, Some(TemplatePart::Second { .. })) => {
+                combine(second, Some(first), |second, first| {
+                    build(first.expect("both texts are there"), Some(second))
+                })
+            }
+            _ => combine(first, second, build),
+        }
     }
 }
 
@@ -191,21 +200,31 @@ impl PostProcessor {
         }
     }
 
-    /// Trims offsets; `white_space` gives the leading and trailing white space of a token in
-    /// characters.
+    /// How many templates there are; only the first is filled in.
+    pub(crate) fn templates(&self) -> usize {
+        match self {
+            Self::None | Self::TrimOffsets { .. } => 0,
+            Self::Template(_) => 1,
+            Self::Sequence(steps) => steps.iter().map(Self::templates).sum(),
+        }
+    }
+
+    /// Trims offsets in `text`; `white_space` gives the leading and trailing white space in
+    /// characters of a token and where it is from.
     pub(crate) fn trim(
         &self,
         encoding: &mut Encoding,
-        white_space: &dyn Fn(TokenId) -> (usize, usize),
+        text: &str,
+        white_space: &dyn Fn(TokenId, Span) -> (usize, usize),
     ) {
         match self {
             Self::None | Self::Template(_) => {}
             Self::TrimOffsets { add_prefix_space } => {
-                trim_offsets(encoding, *add_prefix_space, white_space);
+                trim_offsets(encoding, text, *add_prefix_space, white_space);
             }
             Self::Sequence(steps) => {
                 for step in steps {
-                    step.trim(encoding, white_space);
+                    step.trim(encoding, text, white_space);
                 }
             }
         }
@@ -261,23 +280,32 @@ fn set_type(encoding: &mut Encoding, type_id: u32) {
 
 fn trim_offsets(
     encoding: &mut Encoding,
+    text: &str,
     add_prefix_space: bool,
-    white_space: &dyn Fn(TokenId) -> (usize, usize),
+    white_space: &dyn Fn(TokenId, Span) -> (usize, usize),
 ) {
     for (i, (offset, &id)) in encoding.offsets.iter_mut().zip(&encoding.ids).enumerate() {
-        let (mut leading, trailing) = white_space(id);
+        let (mut leading, trailing) = white_space(id, *offset);
         if leading > 0 {
-            if (i == 0 || offset.start == 0) && add_prefix_space {
-                leading -= 1;
+            // One space may be the one that was added; of more none was.
+            if (i == 0 || offset.start == 0) && add_prefix_space && leading == 1 {
+                leading = 0;
             }
-            offset.start = (offset.start + leading).min(offset.end);
+            // Hugging Face counts characters and moves byte offsets by as many bytes; only its
+            // character offsets are right where the white space is not ASCII, and those are these.
+            let surface = &text[offset.range()];
+            offset.start += surface.char_indices().nth(leading).map_or(surface.len(), |(at, _)| at);
         }
-        if trailing > 0 && offset.end >= trailing {
-            offset.end = (offset.end - trailing).max(offset.start);
+        if trailing > 0 && text[..offset.end].chars().nth(trailing - 1).is_some() {
+            let surface = &text[offset.range()];
+            offset.end = match surface.char_indices().nth_back(trailing - 1) {
+                Some((at, _)) => offset.start + at,
+                None => offset.start,
+            };
         }
     }
     for window in &mut encoding.overflowing {
-        trim_offsets(window, add_prefix_space, white_space);
+        trim_offsets(window, text, add_prefix_space, white_space);
     }
 }
 

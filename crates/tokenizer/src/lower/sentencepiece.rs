@@ -8,7 +8,7 @@ use unigram::{Unigram, UnigramOptions};
 use super::LowerError;
 use super::spm_pieces::WholePieces;
 use crate::decoder::{DecodeStep, LeadingSpace};
-use crate::pipeline::{Parts, Tokenizer};
+use crate::pipeline::{ByteOffsets, Parts, Tokenizer};
 use crate::post::{PostProcessor, Template};
 
 impl Tokenizer {
@@ -101,6 +101,7 @@ impl Tokenizer {
         parts.normalizer = Some(normalizer);
         parts.added_tokens = special;
         parts.post_processor = PostProcessor::Template(Template::around(&bos, &eos));
+        parts.byte_offsets = ByteOffsets::LastOfCharacter;
         parts.decoder =
             vec![DecodeStep::SentencePieceBytes, DecodeStep::SentencePieceSpaces(leading)];
         parts.unknown_surface = Some(trainer.unk_surface().to_owned());

@@ -13,9 +13,9 @@ use wordpiece::WordPiece;
 use super::vocab::fill_to;
 use super::{LowerError, normalizers};
 use crate::added::AddedToken;
-use crate::decoder::{DecodePattern, DecodeStep};
+use crate::decoder::{DecodePattern, DecodeStep, Spelling};
 use crate::fit::{PadTo, Padding, Side, Truncation, TruncationStrategy};
-use crate::pipeline::{Parts, Tokenizer};
+use crate::pipeline::{ByteOffsets, Parts, Tokenizer};
 use crate::post::{PostProcessor, Template, TemplatePart};
 
 mod steps;
@@ -31,8 +31,9 @@ impl Tokenizer {
     pub fn from_tokenizer_json(document: &doc::TokenizerJson) -> Result<Self, LowerError> {
         let added = document.resolved_added_tokens();
         let normalizer = document.normalizer.as_ref();
-        let steps = steps::lower(document.pre_tokenizer.as_ref())?;
-        let byte_level = steps.byte_level || ends_in_byte_level(normalizer);
+        let byte_level = model_on_bytes(document);
+        let spelled_by_normalizer =
+            steps::end(document.pre_tokenizer.as_ref()) != steps::End::ByteLevel;
         let special: HashSet<&str> = added
             .iter()
             .filter(|(_, token)| token.special)
@@ -45,8 +46,12 @@ impl Tokenizer {
             doc::Model::Unigram(model) => Box::new(lower_unigram(model, &special)?),
         };
         let mut parts = Parts::new(model);
-        parts.normalizer = lower_normalizer(normalizer, byte_level && !steps.byte_level)?;
-        parts.steps = steps.steps;
+        parts.normalizer = lower_normalizer(normalizer, byte_level && spelled_by_normalizer)?;
+        parts.steps = steps::lower(document.pre_tokenizer.as_ref(), byte_level)?;
+        parts.unknown_is_surface = matches!(document.model, doc::Model::Unigram(_));
+        if parts.unknown_is_surface {
+            parts.byte_offsets = ByteOffsets::Run;
+        }
         parts.added_tokens = added
             .iter()
             .map(|&(id, token)| AddedToken {
@@ -61,12 +66,19 @@ impl Tokenizer {
             .collect();
         parts.post_processor =
             document.post_processor.as_ref().map_or(PostProcessor::None, lower_post);
+        if parts.post_processor.templates() > 1 {
+            return Err(LowerError::new(
+                "post_processor",
+                "two processors of a sequence add tokens, which only tokenizers itself can follow",
+            ));
+        }
         parts.decoder = match &document.decoder {
             None => vec![DecodeStep::Spaces],
             Some(decoder) => {
                 let mut steps = Vec::new();
-                lower_decoder(decoder, "decoder", &mut steps)?;
-                steps
+                let vocabulary = if byte_level { Spelling::Bytes } else { Spelling::Characters };
+                lower_decoder(decoder, "decoder", vocabulary, &mut steps)?;
+                fuse_byte_level(steps)
             }
         };
         parts.dropout = match &document.model {
@@ -77,6 +89,58 @@ impl Tokenizer {
         parts.padding = document.padding.as_ref().map(lower_padding);
         parts.build().map_err(|error| LowerError::caused("tokenizer", error))
     }
+}
+
+/// Whether the model can work on bytes instead of the characters that ByteLevel spells them with,
+/// and nobody can tell: it is a BPE model that knows every byte and looks at characters nowhere else,
+/// the spelling is the last thing that happens before it, and the first that decoding undoes.
+fn model_on_bytes(document: &doc::TokenizerJson) -> bool {
+    let doc::Model::Bpe(model) = &document.model else {
+        return false;
+    };
+    let affixes = [&model.continuing_subword_prefix, &model.end_of_word_suffix];
+    let on_bytes = !model.byte_fallback
+        && affixes.into_iter().all(|affix| non_empty(affix).is_none())
+        && (0..=255).all(|byte| {
+            model.vocab.get(byte_level::to_char(byte).encode_utf8(&mut [0; 4])).is_some()
+        });
+    let spelled_last = match steps::end(document.pre_tokenizer.as_ref()) {
+        steps::End::ByteLevel => true,
+        // Added tokens are looked for in the normalized text: there they are spelled too.
+        steps::End::Empty => {
+            ends_in_byte_level(document.normalizer.as_ref())
+                && document.added_tokens.iter().all(|token| !token.normalized)
+        }
+        steps::End::Other => false,
+    };
+    let decoded_first = document.decoder.as_ref().is_some_and(begins_with_byte_level);
+    on_bytes && spelled_last && decoded_first
+}
+
+fn begins_with_byte_level(decoder: &doc::Decoder) -> bool {
+    match decoder {
+        doc::Decoder::ByteLevel(_) => true,
+        doc::Decoder::Sequence(decoders) => {
+            // An empty sequence does nothing.
+            let nothing =
+                |d: &&doc::Decoder| matches!(d, doc::Decoder::Sequence(s) if s.is_empty());
+            decoders.iter().find(|d| !nothing(d)).is_some_and(begins_with_byte_level)
+        }
+        _ => false,
+    }
+}
+
+/// ByteLevel gives one token: what follows it sees all of the text. A second one in a row has bytes
+/// to decode, not the vocabulary's.
+fn fuse_byte_level(steps: Vec<DecodeStep>) -> Vec<DecodeStep> {
+    let mut fused = Vec::with_capacity(steps.len());
+    for step in steps {
+        if matches!(fused.last(), Some(DecodeStep::ByteLevel { .. })) {
+            fused.push(DecodeStep::Fuse);
+        }
+        fused.push(step);
+    }
+    fused
 }
 
 /// The normalizer; without its last step where that only spells bytes and the model works on bytes.
@@ -341,11 +405,12 @@ fn lower_template(pieces: &[doc::TemplatePiece], template: &doc::Template) -> Ve
 fn lower_decoder(
     decoder: &doc::Decoder,
     path: &str,
+    vocabulary: Spelling,
     steps: &mut Vec<DecodeStep>,
 ) -> Result<(), LowerError> {
     steps.push(match decoder {
         doc::Decoder::Bpe { suffix } => DecodeStep::EndOfWord { suffix: suffix.clone() },
-        doc::Decoder::ByteLevel(_) => DecodeStep::Bytes,
+        doc::Decoder::ByteLevel(_) => DecodeStep::ByteLevel { vocabulary },
         doc::Decoder::WordPiece { prefix, cleanup } => {
             DecodeStep::WordPiece { prefix: prefix.clone(), cleanup: *cleanup }
         }
@@ -375,7 +440,7 @@ fn lower_decoder(
         doc::Decoder::ByteFallback => DecodeStep::ByteFallback,
         doc::Decoder::Sequence(decoders) => {
             for (i, decoder) in decoders.iter().enumerate() {
-                lower_decoder(decoder, &format!("{path}.decoders[{i}]"), steps)?;
+                lower_decoder(decoder, &format!("{path}.decoders[{i}]"), vocabulary, steps)?;
             }
             return Ok(());
         }

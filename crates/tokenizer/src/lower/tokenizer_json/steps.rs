@@ -25,25 +25,47 @@ impl EditPiece for Mark {
     }
 }
 
-/// The steps of a pre-tokenizer.
-pub(super) struct Steps {
-    pub(super) steps: Vec<PieceStep>,
-    /// The last step turns bytes into printable characters: the model can work on bytes instead.
-    pub(super) byte_level: bool,
+/// The steps of a pre-tokenizer. Where the model works on bytes, the ByteLevel that ends them does
+/// not spell the text.
+pub(super) fn lower(
+    pre_tokenizer: Option<&doc::PreTokenizer>,
+    model_on_bytes: bool,
+) -> Result<Vec<PieceStep>, LowerError> {
+    let flat = flat(pre_tokenizer);
+    let mut steps = Vec::new();
+    let last = flat.len();
+    for (i, (pre_tokenizer, path)) in flat.into_iter().enumerate() {
+        lower_one(pre_tokenizer, &path, model_on_bytes && i + 1 == last, &mut steps)?;
+    }
+    Ok(steps)
 }
 
-pub(super) fn lower(pre_tokenizer: Option<&doc::PreTokenizer>) -> Result<Steps, LowerError> {
+/// How a pre-tokenizer ends.
+#[derive(Clone, Copy, PartialEq)]
+pub(super) enum End {
+    /// There is no step.
+    Empty,
+    /// In ByteLevel: it spells bytes as characters.
+    ByteLevel,
+    /// In something else.
+    Other,
+}
+
+pub(super) fn end(pre_tokenizer: Option<&doc::PreTokenizer>) -> End {
+    match flat(pre_tokenizer).last() {
+        None => End::Empty,
+        Some((doc::PreTokenizer::ByteLevel(_), _)) => End::ByteLevel,
+        Some(_) => End::Other,
+    }
+}
+
+/// The steps of all sequences in order, each with its path in the document.
+fn flat(pre_tokenizer: Option<&doc::PreTokenizer>) -> Vec<(&doc::PreTokenizer, String)> {
     let mut flat = Vec::new();
     if let Some(pre_tokenizer) = pre_tokenizer {
         flatten(pre_tokenizer, "pre_tokenizer".to_owned(), &mut flat);
     }
-    let byte_level = matches!(flat.last(), Some((doc::PreTokenizer::ByteLevel(_), _)));
-    let mut steps = Vec::new();
-    let last = flat.len();
-    for (i, (pre_tokenizer, path)) in flat.into_iter().enumerate() {
-        lower_one(pre_tokenizer, &path, i + 1 == last, &mut steps)?;
-    }
-    Ok(Steps { steps, byte_level })
+    flat
 }
 
 fn flatten<'d>(
@@ -64,7 +86,7 @@ fn flatten<'d>(
 fn lower_one(
     pre_tokenizer: &doc::PreTokenizer,
     path: &str,
-    is_last: bool,
+    without_spelling: bool,
     steps: &mut Vec<PieceStep>,
 ) -> Result<(), LowerError> {
     let split: Box<dyn Split> = match pre_tokenizer {
@@ -117,7 +139,7 @@ fn lower_one(
             if byte_level.use_regex {
                 steps.push(PieceStep::Split(pretok::Pattern::Gpt2.splitter()));
             }
-            if !is_last {
+            if !without_spelling {
                 steps.push(PieceStep::Edit(Box::new(normalize::ByteLevel)));
             }
             return Ok(());
