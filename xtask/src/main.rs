@@ -50,6 +50,12 @@ const TASKS: &[Task] = &[
         run: programs::bench_all,
     },
     Task {
+        name: "peers-setup",
+        about: "install the Python tokenizers that ours are compared with",
+        help: programs::PEERS_SETUP_HELP,
+        run: programs::peers_setup,
+    },
+    Task {
         name: "compare",
         about: "compare the algorithms on your own text",
         help: programs::COMPARE_HELP,

@@ -8,6 +8,13 @@ Requests and answers (an answer always has "ok"; if false, "error" says why):
     -> {"ok": true, "ids": [[...], ...], "bytes": [[[begin, end], ...], ...] or null}
 {"op": "decode", "ids": [[...], ...], "skip_special": true}
     -> {"ok": true, "texts": [...]}
+{"op": "texts", "file": PATH}
+    reads a UTF-8 text and cuts it into documents of about 2 KB, for "time" -> {"ok": true, "bytes": N, "documents": N}
+{"op": "time", "what": "whole" | "documents" | "count" | "batch"}
+    -> {"ok": true, "seconds": S}   ("batch": the documents with two threads; "count": the whole text)
+{"op": "memory"} -> {"ok": true, "peak": bytes, "now": bytes}
+{"op": "train", "trainer": NAME, "file": PATH, "vocab": N}
+    -> {"ok": true, "version": ..., "seconds": S, "tokens": [hex of the bytes of each merged token, in order] or null}
 
 An exception inside of a peer is an answer, not the end. What peers print goes to stderr.
 """
@@ -16,14 +23,14 @@ import json
 import sys
 import time
 
-from adapters import load
+from adapters import load, train
 
 
 def main():
     # Peers may write to stdout; the protocol keeps the real one to itself.
     answers = sys.stdout.buffer
     sys.stdout = sys.stderr
-    peer = None
+    peer, text, documents = None, "", []
     for line in sys.stdin.buffer:
         request = json.loads(line)
         try:
@@ -38,6 +45,26 @@ def main():
             elif op == "decode":
                 skip = request["skip_special"]
                 answer = {"texts": [peer.decode(ids, skip) for ids in request["ids"]]}
+            elif op == "texts":
+                with open(request["file"], encoding="utf-8", newline="") as file:
+                    text = file.read()
+                documents = cut(text)
+                answer = {"bytes": len(text.encode()), "documents": len(documents)}
+            elif op == "time":
+                run = {
+                    "whole": lambda: peer.raw(text),
+                    "documents": lambda: [peer.raw(one) for one in documents] and None,
+                    "count": lambda: peer.count(text),
+                    "batch": lambda: peer.batch(documents),
+                }[request["what"]]
+                start = time.perf_counter()
+                result = run()
+                answer = {"seconds": time.perf_counter() - start}
+                del result
+            elif op == "memory":
+                answer = memory()
+            elif op == "train":
+                answer = train(request["trainer"], request["file"], request["vocab"])
             else:
                 raise ValueError(f"unknown op {op!r}")
             answer["ok"] = True
@@ -47,6 +74,32 @@ def main():
             answer = {"ok": False, "error": f"{type(error).__name__}: {error}"}
         answers.write(json.dumps(answer).encode() + b"\n")
         answers.flush()
+
+
+def cut(text):
+    """Documents of about 2 KB, at line ends where there are some: the same as speed/child.rs makes."""
+    data, documents, start = text.encode(), [], 0
+    while start < len(data):
+        end = min(start + 2048, len(data))
+        while end < len(data) and data[end] & 0xC0 == 0x80:
+            end += 1
+        if end < len(data):
+            line = data.rfind(b"\n", start, end)
+            if line > start:
+                end = line + 1
+        documents.append(data[start:end].decode())
+        start = end
+    return documents
+
+
+def memory():
+    sizes = {}
+    with open("/proc/self/status") as status:
+        for line in status:
+            name, _, rest = line.partition(":")
+            if name in ("VmHWM", "VmRSS"):
+                sizes[name] = int(rest.split()[0]) * 1024
+    return {"peak": sizes["VmHWM"], "now": sizes["VmRSS"]}
 
 
 def encode(peer, request):

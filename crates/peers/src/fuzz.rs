@@ -203,7 +203,7 @@ fn subjects(options: &Options) -> Result<Vec<Subject>, String> {
 }
 
 /// All files of a folder, in any depth, in order.
-fn files(folder: &Path) -> Result<Vec<PathBuf>, String> {
+pub(crate) fn files(folder: &Path) -> Result<Vec<PathBuf>, String> {
     let fault = |error: std::io::Error| format!("{}: {error}", folder.display());
     let mut found = Vec::new();
     for entry in fs::read_dir(folder).map_err(fault)? {

@@ -8,6 +8,7 @@
 //! - [`compare`] and [`shrink`]: what differs between two answers, and the smallest input that
 //!   still shows it.
 //! - [`fuzz`]: all of it together; the program `fuzz` prints its table.
+//! - [`speed`]: whose ids are ours, and how fast everybody is; the program `speed` writes the page.
 //!
 //! Nothing here is built by default, and nothing else of the workspace depends on it.
 
@@ -19,4 +20,5 @@ pub mod native;
 pub mod ours;
 pub mod runner;
 pub mod shrink;
+pub mod speed;
 pub mod texts;

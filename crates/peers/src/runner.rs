@@ -4,7 +4,9 @@
 
 use std::io::{BufRead, BufReader, Write};
 use std::path::{Path, PathBuf};
-use std::process::{Child, ChildStdin, ChildStdout, Command, Stdio};
+use std::process::{Child, ChildStdin, Command, Stdio};
+use std::sync::mpsc::{Receiver, channel};
+use std::time::Duration;
 
 use serde_json::{Value, json};
 
@@ -14,7 +16,7 @@ use crate::contestant::{Contestant, DecodeRequest, Encoded, Outcome, Request};
 pub struct Runner {
     child: Child,
     requests: ChildStdin,
-    answers: BufReader<ChildStdout>,
+    answers: Receiver<String>,
     name: String,
     /// Seconds from the request to the first ids, imports included.
     pub load_seconds: f64,
@@ -34,22 +36,44 @@ impl Runner {
     ///
     /// If the program cannot be started, or the peer cannot be loaded: in its words.
     pub fn start(python: &Path, peer: &str, model: &Value, offsets: bool) -> Result<Self, String> {
-        let mut child = Command::new(python)
-            .arg("-X")
-            .arg("utf8")
-            .arg(folder().join("runner.py"))
+        let mut command = Command::new(python);
+        command.arg("-X").arg("utf8").arg(folder().join("runner.py"));
+        let mut runner = Self::spawn(command, peer)?;
+        runner.offsets = offsets;
+        let answer = runner.ask(&json!({"op": "load", "peer": peer, "model": model}))?;
+        runner.loaded(&answer);
+        Ok(runner)
+    }
+
+    /// Starts a program that speaks the protocol, without loading anything.
+    ///
+    /// # Errors
+    ///
+    /// If it cannot be started.
+    pub fn spawn(mut command: Command, name: &str) -> Result<Self, String> {
+        let mut child = command
             .stdin(Stdio::piped())
             .stdout(Stdio::piped())
+            .stderr(Stdio::null())
             .spawn()
-            .map_err(|error| format!("{}: {error}", python.display()))?;
+            .map_err(|error| format!("{}: {error}", command.get_program().display()))?;
         let requests = child.stdin.take().expect("it is piped");
-        let answers = BufReader::new(child.stdout.take().expect("it is piped"));
-        let name = peer.to_owned();
-        let mut runner = Self { child, requests, answers, name, load_seconds: 0.0, offsets };
-        let answer = runner.ask(&json!({"op": "load", "peer": peer, "model": model}))?;
-        runner.name = answer["version"].as_str().unwrap_or(peer).to_owned();
-        runner.load_seconds = answer["seconds"].as_f64().unwrap_or(f64::NAN);
-        Ok(runner)
+        let lines = BufReader::new(child.stdout.take().expect("it is piped")).lines();
+        let (sender, answers) = channel();
+        // A thread waits for lines, so that waiting for an answer can end without one.
+        std::thread::spawn(move || {
+            lines.map_while(Result::ok).try_for_each(|line| sender.send(line).ok())
+        });
+        let name = name.to_owned();
+        Ok(Self { child, requests, answers, name, load_seconds: 0.0, offsets: false })
+    }
+
+    /// Takes name and time from the answer to `load`.
+    pub fn loaded(&mut self, answer: &Value) {
+        if let Some(version) = answer["version"].as_str() {
+            version.clone_into(&mut self.name);
+        }
+        self.load_seconds = answer["seconds"].as_f64().unwrap_or(f64::NAN);
     }
 
     /// Sends a request and waits for its answer.
@@ -58,15 +82,28 @@ impl Runner {
     ///
     /// If the process is gone, or says that it could not do it.
     pub fn ask(&mut self, request: &Value) -> Result<Value, String> {
-        let gone = |error: std::io::Error| format!("the Python process is gone: {error}");
+        self.ask_within(request, Duration::from_secs(600))
+    }
+
+    /// As [`ask`](Self::ask), but after `limit` the process is ended.
+    ///
+    /// # Errors
+    ///
+    /// As [`ask`](Self::ask), and if the answer takes longer.
+    pub fn ask_within(&mut self, request: &Value, limit: Duration) -> Result<Value, String> {
+        let gone = |error: std::io::Error| format!("the process is gone: {error}");
         let mut line = request.to_string();
         line.push('\n');
         self.requests.write_all(line.as_bytes()).map_err(gone)?;
         self.requests.flush().map_err(gone)?;
-        line.clear();
-        if self.answers.read_line(&mut line).map_err(gone)? == 0 {
-            return Err("the Python process ended".to_owned());
-        }
+        let line = match self.answers.recv_timeout(limit) {
+            Ok(line) => line,
+            Err(std::sync::mpsc::RecvTimeoutError::Timeout) => {
+                let _ = self.child.kill();
+                return Err(format!("no answer within {} s", limit.as_secs()));
+            }
+            Err(_) => return Err("the process ended".to_owned()),
+        };
         let answer: Value = serde_json::from_str(&line).map_err(|error| error.to_string())?;
         if answer["ok"] == true {
             return Ok(answer);
