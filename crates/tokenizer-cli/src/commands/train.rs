@@ -442,11 +442,11 @@ impl Train {
     }
 
     /// About how many bytes a training takes besides its counts, for so many distinct pieces of so
-    /// many bytes together.
+    /// many bytes together: an estimate from the arrays that each trainer keeps, for refusing early
+    /// what cannot fit. Only counting is held to the bound exactly.
     fn memory_need(&self, pieces: u64, bytes: u64) -> u64 {
         let symbols = pieces + bytes;
         match self.algorithm {
-            // Measured on words and on random letters.
             Algorithm::Bpe => 40 * pieces + 16 * symbols,
             Algorithm::Wordpiece => 40 * pieces + 40 * symbols,
             Algorithm::Unigram => 24 * pieces + 48 * symbols,
