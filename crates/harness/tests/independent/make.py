@@ -24,7 +24,7 @@ import regex
 import sentencepiece
 import tokenization_scorer
 import tokenizers
-from tokenizers import models, pre_tokenizers, trainers
+from tokenizers import decoders, models, pre_tokenizers, trainers
 
 HERE = pathlib.Path(__file__).parent
 CORPORA = HERE.parents[3] / "fixtures" / "corpora"
@@ -49,6 +49,7 @@ def train():
         bpe = tokenizers.Tokenizer(models.BPE())
         # Without splitting, so that tokens cross every kind of boundary.
         bpe.pre_tokenizer = pre_tokenizers.ByteLevel(add_prefix_space=False, use_regex=False)
+        bpe.decoder = decoders.ByteLevel()
         trainer = trainers.BpeTrainer(
             vocab_size=2500, initial_alphabet=pre_tokenizers.ByteLevel.alphabet(), show_progress=False
         )
