@@ -30,6 +30,8 @@ struct Merger<'m> {
     buffer: Vec<u8>,
     splits: Splits,
     stack: Vec<Node>,
+    /// The tokens of a window of a long piece.
+    window: Vec<Token>,
     /// How many pieces the table asked for.
     asked: usize,
     /// The table has words, and among them every short piece that is one token.
@@ -53,6 +55,7 @@ impl<'m> Encoder<'m> {
                 buffer: Vec::new(),
                 splits: Splits::default(),
                 stack: Vec::new(),
+                window: Vec::new(),
                 asked: 0,
                 words_are_all: words.is_some_and(Words::is_complete),
             },
@@ -177,8 +180,56 @@ impl Merger<'_> {
     fn merge(&mut self, piece: &[u8], tokens: &mut Vec<Token>) {
         match self.model.compact() {
             Some(compact) if (1..=LONGEST).contains(&piece.len()) => compact.merge(piece, tokens),
+            Some(_) if piece.len() > 2 * WINDOW => {
+                self.merge_windows(piece, WINDOW, OVERLAP, tokens);
+            }
             _ => self.merge_in(Context::WHOLE, piece, tokens),
         }
+    }
+
+    /// Merges a long piece of single bytes in windows that overlap, so that the memory of the process
+    /// stays in a near cache.
+    ///
+    /// Exact, because tokens are the encoding of their text if and only if each two neighbours are
+    /// the encoding of theirs. If: until some merge crosses a border of the tokens, the process does
+    /// in the text of any two neighbours what it does in that text alone, where none crosses. Only
+    /// if: nothing crossed the ends of the two, so what happened between was what happens there alone.
+    /// (Berglund & van der Merwe 2023, Formalizing BPE Tokenization, <https://arxiv.org/abs/2309.08715>.)
+    /// So two encodings of parts that overlap and share a token join there: all neighbours left of it
+    /// and right of it are neighbours in one of them.
+    fn merge_windows(
+        &mut self,
+        piece: &[u8],
+        window: usize,
+        overlap: usize,
+        tokens: &mut Vec<Token>,
+    ) {
+        debug_assert!(overlap < window);
+        let first = tokens.len();
+        let mut next = core::mem::take(&mut self.window);
+        let mut end = window.min(piece.len());
+        self.merge_in(Context::WHOLE, &piece[..end], tokens);
+        while end < piece.len() {
+            // The tokens at hand are the encoding of the piece up to `end`. Back to where one begins:
+            let (mut at, mut start) = (tokens.len(), end);
+            while at > first && end - start < overlap {
+                at -= 1;
+                start -= tokens[at].len as usize;
+            }
+            let new_end = (end + window - overlap).min(piece.len());
+            next.clear();
+            self.merge_in(Context::WHOLE, &piece[start..new_end], &mut next);
+            let Some((kept, from)) = shared(&tokens[at..], &next) else {
+                // As one, then: it takes longer, but not more than it always would.
+                tokens.truncate(first);
+                self.merge_in(Context::WHOLE, piece, tokens);
+                break;
+            };
+            tokens.truncate(at + kept);
+            tokens.extend_from_slice(&next[from..]);
+            end = new_end;
+        }
+        self.window = next;
     }
 
     fn merge_in(&mut self, context: Context, piece: &[u8], tokens: &mut Vec<Token>) {
@@ -255,6 +306,31 @@ impl Merger<'_> {
     }
 }
 
+/// Longer pieces than two of these are merged in windows of so many bytes.
+const WINDOW: usize = 2048;
+/// Windows share at least so many bytes, in which they have to agree on one token.
+const OVERLAP: usize = 128;
+
+/// Where two lists of tokens that begin at the same place have the same token at the same place: how
+/// many tokens of each end with it.
+fn shared(left: &[Token], right: &[Token]) -> Option<(usize, usize)> {
+    let (mut i, mut j) = (0, 0);
+    let (mut left_at, mut right_at) = (0, 0);
+    while let (Some(a), Some(b)) = (left.get(i), right.get(j)) {
+        if left_at == right_at && a == b {
+            return Some((i + 1, j + 1));
+        }
+        if left_at <= right_at {
+            left_at += a.len;
+            i += 1;
+        } else {
+            right_at += b.len;
+            j += 1;
+        }
+    }
+    None
+}
+
 fn flush(unknown: &mut Option<Node>, tokens: &mut Vec<Token>) {
     if let Some(node) = unknown.take() {
         push(tokens, node.symbol, node.len);
@@ -311,5 +387,87 @@ struct Splits {
 impl Watch for Splits {
     fn candidate(&mut self, left: Symbol, right: Symbol, product: Symbol) {
         self.last.insert(product, (left, right));
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use alloc::vec;
+
+    use tokenizer_core::Vocab;
+
+    use super::*;
+    use crate::BpeOptions;
+
+    /// A model of all bytes and random merges over a few of them.
+    fn random_model(rng: &mut Rng, letters: &[u8], n_merges: usize) -> Bpe {
+        let mut tokens: Vec<Vec<u8>> = (0..=255).map(|byte| vec![byte]).collect();
+        let mut ids: Vec<u32> = letters.iter().map(|&byte| u32::from(byte)).collect();
+        let mut merges = Vec::new();
+        while merges.len() < n_merges {
+            let mut pick = || ids[rng.below(ids.len() as u64) as usize];
+            let (left, right) = (pick(), pick());
+            let token = [&tokens[left as usize][..], &tokens[right as usize]].concat();
+            if token.len() > 40 || tokens.contains(&token) {
+                // Fewer merges where few tokens are possible.
+                if rng.below(50) == 0 {
+                    break;
+                }
+                continue;
+            }
+            ids.push(tokens.len() as u32);
+            merges.push((TokenId(left), TokenId(right)));
+            tokens.push(token);
+        }
+        let vocab = Vocab::from_tokens(&tokens).unwrap();
+        Bpe::from_merges(vocab, merges, BpeOptions::default()).unwrap()
+    }
+
+    #[test]
+    fn windows_are_the_whole() {
+        let mut rng = Rng::new(1);
+        let (mut windowed, mut compacts) = (0, 0);
+        for round in 0..600 {
+            let letters = &b"abc d"[..1 + round % 5];
+            let n_merges = 1 + rng.below(60) as usize;
+            let model = random_model(&mut rng, letters, n_merges);
+            compacts += usize::from(model.compact().is_some());
+            let mut session = model.session();
+            for _ in 0..10 {
+                let len = rng.below(400) as usize;
+                let mut piece: Vec<u8> =
+                    (0..len).map(|_| letters[rng.below(letters.len() as u64) as usize]).collect();
+                if rng.below(3) == 0 && len > 0 {
+                    // A run, in which windows agree late or never.
+                    let from = rng.below(len as u64) as usize;
+                    piece[from..].fill(letters[0]);
+                }
+                let mut whole = Vec::new();
+                session.merger.merge_in(Context::WHOLE, &piece, &mut whole);
+                for (window, overlap) in [(2, 1), (5, 1), (8, 4), (30, 3), (64, 40), (100, 99)] {
+                    // What stands before the piece's tokens stays.
+                    let mut tokens = vec![Token { id: TokenId(7), len: 1 }];
+                    session.merger.merge_windows(&piece, window, overlap, &mut tokens);
+                    assert_eq!(tokens.split_off(1), whole, "{window} {overlap} {piece:?}");
+                    windowed += 1;
+                }
+            }
+        }
+        assert!(windowed == 36_000 && compacts > 500, "{compacts}");
+    }
+
+    #[test]
+    fn shared_tokens_stand_at_the_same_place() {
+        let tokens = |list: &[(u32, u32)]| -> Vec<Token> {
+            list.iter().map(|&(id, len)| Token { id: TokenId(id), len }).collect()
+        };
+        let left = tokens(&[(1, 2), (2, 1), (1, 2), (3, 4)]);
+        assert_eq!(shared(&left, &left), Some((1, 1)));
+        // The token 1 at place 3 in both.
+        assert_eq!(shared(&left, &tokens(&[(9, 3), (1, 2)])), Some((3, 2)));
+        // Another token at place 3; the same token at another place.
+        assert_eq!(shared(&left, &tokens(&[(9, 3), (8, 2), (4, 1)])), None);
+        assert_eq!(shared(&left, &tokens(&[(9, 1), (1, 2)])), None);
+        assert_eq!(shared(&left, &[]), None);
     }
 }
