@@ -1,6 +1,8 @@
 //! The crate `tokenizers`.
 
-use tokenizers::{EncodeInput, Encoding, PostProcessorWrapper, Tokenizer};
+use tokenizers::{
+    EncodeInput, Encoding, NormalizedString, Normalizer, PostProcessorWrapper, Tokenizer,
+};
 
 use crate::contestant::{Contestant, DecodeRequest, Encoded, Outcome, Request};
 
@@ -24,11 +26,22 @@ pub struct HuggingFace {
 }
 
 impl HuggingFace {
-    /// Loads a tokenizer.json.
+    /// Loads a tokenizer.json. Refuses those with a normalized added token of which normalization
+    /// leaves nothing: that matches everywhere, and 0.23 collects matches until the memory ends.
     #[must_use]
     pub fn load(file: &[u8]) -> Outcome<Self> {
         Outcome::of(|| {
             let special = Tokenizer::from_bytes(file)?;
+            if let Some(normalizer) = special.get_normalizer() {
+                let added = special.get_added_tokens_decoder();
+                for token in added.values().filter(|token| token.normalized) {
+                    let mut text = NormalizedString::from(token.content.as_str());
+                    normalizer.normalize(&mut text)?;
+                    if text.get().is_empty() {
+                        return Err("an added token normalizes to nothing".into());
+                    }
+                }
+            }
             let mut ordinary = special.clone();
             ordinary.set_encode_special_tokens(true);
             let plain = |tokenizer: &Tokenizer| {
