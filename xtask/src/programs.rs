@@ -15,7 +15,8 @@ target/bench-all/report.json, report.md and report.html.
   --no-criterion    leave the criterion benches out
   --peers           instead, compare ids and speed with other projects' tokenizers: writes
                     peers.json, peers.md and peers.html; --no-setup uses the Python packages that
-                    are there; other options go to the program, whose --help lists them
+                    are there; other options go to the program, whose --help lists them.
+                    A draft: it compiles, but no whole run has been checked yet
 
 Everything but --no-criterion is handed on to the harness, which runs in the workspace's folder;
 `cargo run --release -p harness --bin harness -- bench-all --help` lists its options.
@@ -29,6 +30,7 @@ usage: cargo xtask peers-setup
 
 Makes a virtual environment in target/peers/venv and installs the Python packages that
 `cargo xtask bench-all --peers` compares with. What cannot be installed is named and skipped.
+A draft, as is what it prepares.
 
 Example:
   cargo xtask peers-setup
