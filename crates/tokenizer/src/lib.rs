@@ -52,3 +52,8 @@ pub use policy::{Policy, SpecialSet, SpecialTokenError};
 pub use post::{PostProcessor, Template, TemplateError, TemplatePart};
 pub use stream::{DecodeOptions, DecodeStream};
 pub use trace::{Stretch, Trace, TracedPiece, TracedText};
+
+/// The examples of docs/formats.md, run as tests.
+#[cfg(doctest)]
+#[doc = include_str!("../../../docs/formats.md")]
+struct FormatsPage;
