@@ -25,7 +25,8 @@
 //! [`Bpe::from_merges`] takes an ordered list of merges (Hugging Face, GPT-2, subword-nmt),
 //! [`Bpe::from_ranks`] tiktoken's ranks, [`Bpe::from_scores`] SentencePiece's scores. Each gives
 //! exactly the tokens of its reference library; [`BpeOptions`] has the modes. A model also says
-//! what it is like: [`Bpe::trace`], [`Bpe::unreachable_tokens`], [`Bpe::recover_merges`].
+//! what it is like: [`Bpe::trace`], [`Bpe::unreachable_tokens`], [`Bpe::recover_merges`]; and
+//! [`Bpe::subset`] makes a smaller one of it.
 //!
 //! # Cost
 //!
@@ -61,6 +62,7 @@ pub mod naive;
 mod options;
 mod pairs;
 mod queue;
+mod subset;
 #[cfg(feature = "train")]
 mod train;
 
@@ -71,5 +73,6 @@ pub use model::{Bpe, Rules};
 pub use options::{Alphabet, BpeOptions, EndOfWord};
 /// What [`Bpe::session_of_size`] takes.
 pub use piece_table::Size;
+pub use subset::Subset;
 #[cfg(feature = "train")]
 pub use train::{BpeTrainer, ByteOrder, Goal, InitialBytes, MergeStep, Ties, TrainError};

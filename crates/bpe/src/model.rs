@@ -546,7 +546,7 @@ impl Bpe {
                 continue;
             }
             let token = |piece: &[u8]| [Token { id, len: piece.len() as u32 }];
-            if self.options.ignore_merges {
+            if self.options.ignore_merges && kind != TokenKind::Control {
                 words.add(bytes, &token(bytes));
             }
             if self.whole.get(id.0)
@@ -636,6 +636,7 @@ impl Bpe {
         }
         if self.options.ignore_merges
             && let Some(id) = self.vocab.get(piece)
+            && self.vocab.kind(id) != Some(TokenKind::Control)
         {
             return Some(id);
         }

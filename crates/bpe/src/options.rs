@@ -61,6 +61,7 @@ pub struct BpeOptions {
     pub unk: Option<TokenId>,
     /// Unknown characters in a row are one token.
     pub fuse_unk: bool,
-    /// A piece that is in the vocabulary is that token, whatever merging would give.
+    /// A piece that is in the vocabulary is that token, whatever merging would give; but never a
+    /// control token, which no text becomes.
     pub ignore_merges: bool,
 }

@@ -446,6 +446,42 @@ fn unused_pieces_split_again_down_to_the_last() {
 }
 
 #[test]
+fn ignore_merges_makes_no_control_token_of_text() {
+    let mut builder = Vocab::builder();
+    for (token, kind) in
+        [("<", TokenKind::Normal), ("s", TokenKind::Normal), ("<s", TokenKind::Control)]
+    {
+        builder.push(token.as_bytes(), kind).unwrap();
+    }
+    let mut options = chars();
+    options.ignore_merges = true;
+    let model = Bpe::from_merges(builder.build(), Vec::new(), options).unwrap();
+    check(&model, "<s", "<|s");
+}
+
+/// huggingface/tokenizers#1668, #1109; sentencepiece#426: a vocabulary cannot be pruned. What a token
+/// needs stays with it, the token still comes out, and old ids are told.
+#[test]
+fn a_pruned_vocabulary_keeps_what_its_tokens_need() {
+    let tokens = ["h", "e", "l", "o", "lo", "he", "ll", "hell", "hello"];
+    let merges = [("h", "e"), ("l", "l"), ("he", "ll"), ("hell", "o"), ("l", "o")];
+    let model = listed(&tokens, &merges, chars());
+    let hello = find(model.vocab(), "hello");
+    let subset = model.subset([hello]);
+    let kept: Vec<&[u8]> = subset.model.vocab().iter().map(|(_, bytes, _)| bytes).collect();
+    assert_eq!(kept, [&b"h"[..], b"e", b"l", b"o", b"he", b"ll", b"hell", b"hello"]);
+    assert_eq!(subset.old_ids, [0, 1, 2, 3, 5, 6, 7, 8].map(TokenId));
+    assert_eq!(subset.new_id(hello), Some(TokenId(7)));
+    assert_eq!(subset.new_id(find(model.vocab(), "lo")), None);
+    check(&subset.model, "hello", "hello");
+    check(&model, "helo", "he|lo");
+    check(&subset.model, "helo", "he|l|o");
+    // Nothing is kept of it: the letters are.
+    assert_eq!(model.subset([]).old_ids, [0, 1, 2, 3].map(TokenId));
+    assert_eq!(model.subset([TokenId(u32::MAX)]).old_ids.len(), 4);
+}
+
+#[test]
 fn dropout_runs_from_the_plain_encoding_to_no_merge() {
     for model in byte_models() {
         let mut session = model.session();
@@ -718,6 +754,36 @@ proptest! {
         }
         fast_is_naive(&model, long.as_bytes());
         fast_is_naive(&model, &bytes);
+    }
+
+    #[test]
+    fn a_subset_encodes_alike_what_it_keeps(
+        model in prop_oneof![any_model(), any_byte_model()],
+        pieces in proptest::collection::vec("[abcéz 中]{0,12}", 1..8),
+        keep in proptest::collection::vec(0..60u32, 0..8),
+    ) {
+        let mut keep: Vec<TokenId> = keep.into_iter().map(TokenId).collect();
+        let tokens = |model: &Bpe, piece: &str| {
+            let mut tokens = Vec::new();
+            model.session().encode_piece(piece.as_bytes(), &mut tokens);
+            tokens
+        };
+        // What the first piece needs stays too, so that one is sure to.
+        keep.extend(tokens(&model, &pieces[0]).iter().map(|token| token.id));
+        let subset = model.subset(keep.iter().copied());
+        prop_assert!(keep.iter().all(|&id| id.index() >= model.vocab().len()
+            || subset.new_id(id).is_some()));
+        for piece in &pieces {
+            let old = tokens(&model, piece);
+            let new = tokens(&subset.model, piece);
+            if old.iter().all(|token| subset.new_id(token.id).is_some()) {
+                let new: Vec<Token> = new
+                    .iter()
+                    .map(|token| Token { id: subset.old_ids[token.id.index()], len: token.len })
+                    .collect();
+                prop_assert_eq!(&new, &old, "{:?}", piece);
+            }
+        }
     }
 
     #[test]

@@ -58,7 +58,7 @@ impl<'m> NaiveEncoder<'m> {
     pub fn encode_piece(&self, piece: &[u8]) -> Vec<Token> {
         let vocab = self.model.vocab();
         let taken_whole = vocab.get(piece).filter(|&id| {
-            self.model.options().ignore_merges
+            (self.model.options().ignore_merges && vocab.kind(id) != Some(TokenKind::Control))
                 || (*self.model.rules() == Rules::Ranks
                     && vocab.kind(id) == Some(TokenKind::Normal))
         });
