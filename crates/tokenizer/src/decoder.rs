@@ -461,7 +461,8 @@ impl State {
                 }
                 emit(Piece::verbatim(text.into_bytes()));
             }
-            _ => emit(Piece::text(held)),
+            // The bytes of a byte-level model become text here, for the steps that follow.
+            _ => emit(Piece::text(String::from_utf8_lossy(&held).into_owned().into_bytes())),
         }
     }
 }

@@ -170,6 +170,14 @@ impl Truncation {
         if total <= max {
             return;
         }
+        if max == 0 {
+            // No text has room: then the strategy does not matter.
+            self.cut(first, 0);
+            if let Some(second) = second {
+                self.cut(second, 0);
+            }
+            return;
+        }
         let excess = total - max;
         match (self.strategy, second) {
             (TruncationStrategy::LongestFirst, Some(second)) => {

@@ -131,6 +131,38 @@ fn byte_level_decoder_gives_one_token_to_what_follows() {
     assert_eq!(decode(&parts, &[1, 2]), "ab");
 }
 
+/// `Ä` is how byte 0xC4 is spelled; as text it is the bytes 0xC3 and 0x84.
+#[test]
+fn special_token_that_spells_a_byte_is_that_byte() {
+    let mut model = byte_level_bpe();
+    model["ignore_merges"] = json!(true);
+    let parts = json!({
+        "added_tokens": [added(0xC4, "\u{C4}", &["special"])],
+        "pre_tokenizer": byte_level(), "model": model, "decoder": byte_level(),
+    });
+    let ordinary = |text: &str| load(&parts).ids(text).iter().map(|id| id.0).collect::<Vec<_>>();
+    assert_eq!(ordinary("\u{C4}"), [0xC3, 0x84]);
+    assert_eq!(ordinary("\u{110}"), [0xC4, 0x90]);
+    assert_eq!(ids(&parts, "\u{C4}"), [0xC4]);
+}
+
+/// `ÃĦ` is how the text `Ä` is spelled: two tokens of the same bytes, one of them special.
+#[test]
+fn special_token_may_have_the_bytes_of_an_ordinary_one() {
+    let mut model = byte_level_bpe();
+    model["vocab"]["\u{C3}\u{126}"] = json!(256);
+    model["vocab"]["\u{C4}\u{C4}"] = json!(257);
+    model["vocab"]["\u{C3}\u{126}\u{C3}\u{126}"] = json!(258);
+    model["merges"] = json!(["\u{C3} \u{126}", "\u{C3}\u{126} \u{C3}\u{126}"]);
+    let parts = json!({
+        "added_tokens": [added(257, "\u{C4}\u{C4}", &["special"])],
+        "pre_tokenizer": byte_level(), "model": model, "decoder": byte_level(),
+    });
+    let ordinary = load(&parts).ids("\u{C4}\u{C4}");
+    assert_eq!(ordinary, [TokenId(258)]);
+    assert_eq!(ids(&parts, "\u{C4}\u{C4}"), [257]);
+}
+
 // tokenizers 0.23.2: decoding.
 
 #[test]
@@ -191,6 +223,18 @@ fn byte_tokens_are_text_to_other_decoders() {
         {"type": "Strip", "content": " ", "start": 1, "stop": 2},
     ]}});
     assert_eq!(decode(&parts, &[1, 2]), "<0xF9><0xE6>");
+}
+
+#[test]
+fn ctc_behind_byte_level_sees_text_and_no_bytes() {
+    let parts = json!({
+        "model": word_level(json!({"[UNK]": 0, " ": 1, ".": 2, "\u{E9}": 3})),
+        "decoder": {"type": "Sequence", "decoders": [
+            byte_level(),
+            {"type": "CTC", "pad_token": "<pad>", "word_delimiter_token": "b", "cleanup": true},
+        ]},
+    });
+    assert_eq!(decode(&parts, &[1, 2, 3]), ".\u{FFFD}");
 }
 
 #[test]
@@ -283,6 +327,30 @@ fn windows_of_a_pair_follow_the_order_of_the_template() {
     assert_eq!(ids(&encoding), [3, 1]);
     let windows: Vec<_> = encoding.overflowing.iter().map(ids).collect();
     assert_eq!(windows, [[4, 1], [4, 2], [3, 2]]);
+}
+
+#[test]
+fn template_that_takes_all_room_leaves_nothing_of_either_text() {
+    let part = |id: &str| json!({"Sequence": {"id": id, "type_id": 0}});
+    let special = json!({"SpecialToken": {"id": "Y", "type_id": 0}});
+    let parts = json!({
+        "model": word_level(json!({"[UNK]": 0, "a": 1, "b": 2})),
+        "truncation": {"direction": "Left", "max_length": 6, "strategy": "OnlySecond", "stride": 2},
+        "post_processor": {
+            "type": "TemplateProcessing", "single": [part("A")],
+            "pair": [part("A"), special, special, special, part("B")],
+            "special_tokens": {"Y": {"id": "Y", "ids": [3, 4], "tokens": ["Y", "Z"]}},
+        },
+    });
+    let options = EncodeOptions::new().template(true);
+    let encoding = load(&parts).encode_pair("a", "b", &options).unwrap();
+    let ids = |e: &Encoding| e.ids.iter().map(|id| id.0).collect::<Vec<_>>();
+    assert_eq!(ids(&encoding), [3, 4, 3, 4, 3, 4]);
+    let windows: Vec<_> = encoding.overflowing.iter().map(ids).collect();
+    assert_eq!(
+        windows,
+        [vec![1, 3, 4, 3, 4, 3, 4], vec![1, 3, 4, 3, 4, 3, 4, 2], vec![3, 4, 3, 4, 3, 4, 2]]
+    );
 }
 
 /// tokenizers runs both over what the first one made; that is no template of ours, and a guess

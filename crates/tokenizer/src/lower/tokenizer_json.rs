@@ -86,7 +86,7 @@ impl Tokenizer {
             _ => None,
         };
         parts.truncation = document.truncation.as_ref().map(lower_truncation);
-        parts.padding = document.padding.as_ref().map(lower_padding);
+        parts.padding = document.padding.as_ref().map(lower_padding).transpose()?;
         parts.build().map_err(|error| LowerError::caused("tokenizer", error))
     }
 }
@@ -188,7 +188,8 @@ fn lower_bpe(
     byte_level: bool,
     special: &HashSet<&str>,
 ) -> Result<Bpe, LowerError> {
-    // A special token that merging makes or takes must stay one that merging sees.
+    // A special token that merging makes or takes must stay one that merging sees, and so must one
+    // that is how a byte is spelled.
     let mut merged: HashSet<u32> = HashSet::new();
     for merge in &model.merges {
         merged.extend([merge.left, merge.right, merge.product]);
@@ -196,6 +197,7 @@ fn lower_bpe(
     let is_control = |id: u32, token: &str| {
         special.contains(token)
             && !merged.contains(&id)
+            && !(byte_level && byte_level::decode(token).is_ok_and(|bytes| bytes.len() == 1))
             && model.unk_token.as_deref() != Some(token)
     };
     let mut dead: HashSet<u32> = HashSet::new();
@@ -207,7 +209,11 @@ fn lower_bpe(
             return vocab.push(&[byte], TokenKind::Byte).map(drop);
         }
         if is_control(id, token) {
-            return vocab.push(token.as_bytes(), TokenKind::Control).map(drop);
+            // The bytes of its text may be those of an ordinary token, which is spelled otherwise.
+            let spelled = byte_level::encode(token.as_bytes());
+            let is_taken = byte_level && model.vocab.get(&spelled).is_some();
+            let kind = if is_taken { TokenKind::Unused } else { TokenKind::Control };
+            return vocab.push(token.as_bytes(), kind).map(drop);
         }
         if !byte_level {
             return vocab.push(token.as_bytes(), TokenKind::Normal).map(drop);
@@ -468,8 +474,20 @@ fn lower_truncation(truncation: &doc::Truncation) -> Truncation {
     }
 }
 
-fn lower_padding(padding: &doc::Padding) -> Padding {
-    Padding {
+/// The longest padding that a file may ask for: longer ones would take memory for nothing.
+const MAX_PADDING: usize = 1 << 20;
+
+fn lower_padding(padding: &doc::Padding) -> Result<Padding, LowerError> {
+    let fixed = match padding.strategy {
+        doc::PaddingStrategy::Fixed(length) => length,
+        doc::PaddingStrategy::BatchLongest => 0,
+    };
+    let longest = fixed.max(padding.pad_to_multiple_of.unwrap_or(0));
+    if longest > MAX_PADDING {
+        let what = format!("{longest} tokens is too far: the limit is {MAX_PADDING}");
+        return Err(LowerError::new("padding", what));
+    }
+    Ok(Padding {
         to: match padding.strategy {
             doc::PaddingStrategy::BatchLongest => PadTo::Longest,
             doc::PaddingStrategy::Fixed(length) => PadTo::Fixed(length),
@@ -479,5 +497,5 @@ fn lower_padding(padding: &doc::Padding) -> Padding {
         id: TokenId(padding.pad_id),
         type_id: padding.pad_type_id,
         token: padding.pad_token.clone(),
-    }
+    })
 }
