@@ -251,6 +251,17 @@ fn bert_joins_words_where_it_deletes_and_parts_them_where_it_finds_space() {
     );
 }
 
+/// Accents go where letters become lower case, unless the file says otherwise; the mark goes before
+/// the letter is made lower case.
+#[test]
+fn bert_strips_accents_by_the_case_where_nothing_is_said() {
+    let bert = |strip_accents, lowercase| BertNormalizer::new(true, true, strip_accents, lowercase);
+    check(&bert(None, true), &[("\u{C9}", "e"), ("E\u{301}", "e")]);
+    check(&bert(None, false), &[("\u{C9}", "\u{C9}"), ("E\u{301}", "E\u{301}")]);
+    check(&bert(Some(false), true), &[("\u{C9}", "\u{E9}")]);
+    check(&bert(Some(true), false), &[("\u{C9}", "E")]);
+}
+
 /// U+302E is a spacing mark for the categories of Unicode 8.0 on, so it stays; NFD puts it before
 /// an acute accent that precedes it.
 #[test]

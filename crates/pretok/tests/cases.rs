@@ -111,6 +111,18 @@ fn other_named_patterns() {
     }
 }
 
+/// Of Unicode 16, as Oniguruma 6.9.10 has it: U+1C89 is a letter since 16, U+1FAE8 a symbol since 15.
+/// Libraries with tables of Unicode 14 cut otherwise.
+#[test]
+fn characters_have_the_classes_of_unicode_16() {
+    for pattern in [Pattern::Gpt2, Pattern::DeepSeekV3] {
+        let splitter = pattern.splitter();
+        check(splitter.as_ref(), "a\u{1C89}b", &["a\u{1C89}b"]);
+        check(splitter.as_ref(), "-\u{1C89}", &["-", "\u{1C89}"]);
+        check(splitter.as_ref(), "a\u{1FAE8}b", &["a", "\u{1FAE8}", "b"]);
+    }
+}
+
 #[test]
 fn splitters_that_keep_all_text() {
     let three = NonZeroUsize::new(3).expect("3 is not 0");
@@ -153,6 +165,8 @@ fn splitters_that_remove_text() {
     check(&Words, "Hey man! a_b--c", &["Hey", "man", "!", "a_b", "--", "c"]);
     check(&Words, "\u{200D}a\u{301} \u{20AC}", &["\u{200D}a\u{301}", "\u{20AC}"]);
     check(&Bert, "Hey, friend!!  a$b", &["Hey", ",", "friend", "!", "!", "a", "$", "b"]);
+    check(&Bert, "a+b=c^d~e|f`", &["a", "+", "b", "=", "c", "^", "d", "~", "e", "|", "f", "`"]);
+    check(&Bert, "g\u{BC}\u{B2}h <", &["g\u{BC}\u{B2}h", "<"]);
     check(&CharDelimiter('-'), "the-final--countdown", &["the", "final", "countdown"]);
     check(&Scripts, "どこで生れ。Yes", &["どこで生れ", "。", "Yes"]);
     check(&Scripts, "Apples are りんご 林檎", &["Apples are ", "りんご 林檎"]);
