@@ -71,12 +71,16 @@ impl Documents {
         }
         let first_free = tokens.len() as u64;
         // Where offsets are trimmed, theirs looks at the normalized text of unknown tokens of
-        // Unigram and of added tokens that take white space, ours at the original one.
+        // Unigram and of added tokens that take white space, ours at the original one. And ours
+        // goes by ids: it cannot tell a normalized token that was matched from the same token made
+        // by the model of other text.
         self.trims = model["type"] != "Unigram" && self.one_in(2);
         if self.trims {
             for token in added.iter_mut().filter(|token| token["normalized"] == true) {
                 token["lstrip"] = json!(false);
                 token["rstrip"] = json!(false);
+                let known = tokens.iter().any(|known| token["content"] == known.as_str());
+                token["normalized"] = json!(!known);
             }
         }
         let document = json!({
@@ -602,9 +606,9 @@ impl Documents {
         }
         json!({
             "direction": self.of(&["Left", "Right"]),
-            "max_length": self.below(12) + 5,
+            "max_length": self.below(15) + 2,
             "strategy": self.of(&["LongestFirst", "OnlyFirst", "OnlySecond"]),
-            "stride": self.below(3),
+            "stride": self.below(4),
         })
     }
 

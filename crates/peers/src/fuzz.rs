@@ -283,6 +283,8 @@ struct Abilities {
     special: bool,
     template: bool,
     pairs: bool,
+    /// Of how many texts one comes with a second.
+    one_pair_in: u64,
     skip_special: Skip,
 }
 
@@ -294,8 +296,13 @@ enum Skip {
     Either,
 }
 
-const ALL: Abilities =
-    Abilities { special: true, template: true, pairs: true, skip_special: Skip::Either };
+const ALL: Abilities = Abilities {
+    special: true,
+    template: true,
+    pairs: true,
+    one_pair_in: 6,
+    skip_special: Skip::Either,
+};
 
 struct Fuzz<'p> {
     rng: Rng,
@@ -333,6 +340,7 @@ impl<'p> Fuzz<'p> {
                     template: false,
                     pairs: false,
                     skip_special: Skip::Never,
+                    ..ALL
                 };
                 self.fixed(&tokenizer, false, &mut theirs, abilities, n, &mut row);
             }
@@ -361,6 +369,7 @@ impl<'p> Fuzz<'p> {
                     template: false,
                     pairs: false,
                     skip_special: Skip::Always,
+                    ..ALL
                 };
                 self.fixed(&tokenizer, false, &mut theirs, abilities, n, &mut row);
             }
@@ -410,7 +419,7 @@ impl<'p> Fuzz<'p> {
     fn question(&mut self, abilities: Abilities) -> Question {
         let mut flag = |able: bool| able && self.rng.below(2) == 0;
         let (special, template) = (flag(abilities.special), flag(abilities.template));
-        let pair = abilities.pairs && self.rng.below(6) == 0;
+        let pair = abilities.pairs && self.rng.below(abilities.one_pair_in) == 0;
         Question {
             first: self.texts.next_text(),
             second: pair.then(|| self.texts.next_text()),
@@ -502,7 +511,9 @@ impl<'p> Fuzz<'p> {
             self.texts.set_hints(hints);
             let mut ours = Ours::new(&tokenizer, pads);
             // A padding of pairs is a batch's, and ours has batches of single texts alone.
-            let abilities = Abilities { pairs: !pads, ..ALL };
+            // Which windows overflow depends on both texts.
+            let one_pair_in = if document["truncation"].is_null() { 6 } else { 2 };
+            let abilities = Abilities { pairs: !pads, one_pair_in, ..ALL };
             let batch = (n - row.texts).min(40) as usize;
             let found = self.round(&mut ours, &mut theirs, &tokenizer, abilities, batch, &mut row);
             // One of each part tells enough of a random document.

@@ -1,7 +1,11 @@
 //! The crate `tokenizers`.
 
+use std::collections::HashSet;
+
+use tokenizers::tokenizer::normalizer::Range;
 use tokenizers::{
-    EncodeInput, Encoding, NormalizedString, Normalizer, PostProcessorWrapper, Tokenizer,
+    EncodeInput, Encoding, NormalizedString, Normalizer, NormalizerWrapper, OffsetReferential,
+    OffsetType, PostProcessor, PostProcessorWrapper, Tokenizer,
 };
 
 use crate::contestant::{Contestant, DecodeRequest, Encoded, Outcome, Request};
@@ -28,17 +32,27 @@ pub struct HuggingFace {
 impl HuggingFace {
     /// Loads a tokenizer.json. Refuses those with a normalized added token of which normalization
     /// leaves nothing: that matches everywhere, and 0.23 collects matches until the memory ends.
+    /// Refuses those with two of which it leaves the same: which one 0.23 takes is left to the order
+    /// of a hash table with random keys. And those with one to which [`writes_from_nothing`]
+    /// happens.
     #[must_use]
     pub fn load(file: &[u8]) -> Outcome<Self> {
         Outcome::of(|| {
             let special = Tokenizer::from_bytes(file)?;
             if let Some(normalizer) = special.get_normalizer() {
                 let added = special.get_added_tokens_decoder();
+                let mut seen = HashSet::new();
                 for token in added.values().filter(|token| token.normalized) {
                     let mut text = NormalizedString::from(token.content.as_str());
                     normalizer.normalize(&mut text)?;
                     if text.get().is_empty() {
                         return Err("an added token normalizes to nothing".into());
+                    }
+                    if stands_for_nothing(&text) {
+                        return Err("an added token's normalized text stands for none".into());
+                    }
+                    if !seen.insert(text.get().to_owned()) {
+                        return Err("two added tokens normalize to one text".into());
                     }
                 }
             }
@@ -72,8 +86,17 @@ impl Contestant for HuggingFace {
         VERSION
     }
 
+    /// Refuses what takes the template's tokens from a maximal length that is less: 0.23 panics, or
+    /// cuts nothing where it is built without overflow checks.
     fn encode(&mut self, request: &Request<'_>) -> Outcome<Encoded> {
         Outcome::of(|| {
+            if request.template
+                && let Some(truncation) = self.special.get_truncation()
+                && let Some(processor) = self.special.get_post_processor()
+                && processor.added_tokens(request.second.is_some()) > truncation.max_length
+            {
+                return Err("the template has more tokens than the maximal length".into());
+            }
             let bytes = self.whole(request, Offsets::Bytes)?;
             let chars = match request.second {
                 None => Some(self.whole(request, Offsets::Chars)?),
@@ -85,23 +108,70 @@ impl Contestant for HuggingFace {
         })
     }
 
-    /// Ours never makes a control token of text unless it is told to. Theirs leaves the added
-    /// tokens alone and lets the model make it, where its vocabulary has it.
     fn excuse(&mut self, request: &Request<'_>) -> Option<String> {
-        let makes_special = |text: &str| {
-            let plain = self.plain.as_ref().map_or(&self.ordinary, |plain| &plain.1);
-            let encoding = plain.encode(text, false);
-            encoding.is_ok_and(|encoding| {
-                encoding.get_ids().iter().any(|id| self.special_in_model.contains(id))
-            })
+        let tokenizer = match (&self.plain, request.special) {
+            (Some(plain), true) => &plain.0,
+            (Some(plain), false) => &plain.1,
+            (None, true) => &self.special,
+            (None, false) => &self.ordinary,
         };
-        let any = makes_special(request.first) || request.second.is_some_and(makes_special);
-        any.then(|| "its model makes a special token of ordinary text".to_owned())
+        let any = |fault: &dyn Fn(&str) -> bool| {
+            std::iter::once(request.first).chain(request.second).any(fault)
+        };
+        if any(&|text| self.model_makes_special(tokenizer, text)) {
+            return Some("its model makes a special token of ordinary text".to_owned());
+        }
+        if any(&|text| writes_from_nothing(tokenizer, text)) {
+            return Some("its normalizer writes text that stands for none".to_owned());
+        }
+        None
     }
 
     fn decode(&mut self, request: &DecodeRequest<'_>) -> Outcome<String> {
         Outcome::of(|| self.special.decode(request.ids, request.skip_special))
     }
+}
+
+impl HuggingFace {
+    /// Ours never makes a control token of text unless it is told to, and then by matching the
+    /// text of the token. Theirs lets the model make it too, where its vocabulary has it.
+    fn model_makes_special(&self, tokenizer: &Tokenizer, text: &str) -> bool {
+        let is_special = |id: &u32| self.special_in_model.contains(id);
+        let Ok(encoding) = tokenizer.encode(text, false) else { return false };
+        let ids = encoding.get_ids().iter().zip(encoding.get_special_tokens_mask());
+        let made = ids.filter(|&(id, added)| *added == 0 && is_special(id)).count();
+        let matched = tokenizer
+            .get_added_vocabulary()
+            .extract_and_normalize(tokenizer.get_normalizer(), text);
+        let matched = matched
+            .get_splits(OffsetReferential::Original, OffsetType::Byte)
+            .into_iter()
+            .filter_map(|(_, _, tokens)| tokens.as_ref())
+            .flatten()
+            .filter(|token| is_special(&token.id))
+            .count();
+        made > matched
+    }
+}
+
+/// Whether a pattern of `Replace` matches the empty text in front of a stretch. What it writes
+/// there has no place in the original, and splitting it off doubles it or goes out of bounds.
+fn writes_from_nothing(tokenizer: &Tokenizer, text: &str) -> bool {
+    let Some(normalizer) = tokenizer.get_normalizer() else { return false };
+    let stretches =
+        tokenizer.get_added_vocabulary().extract_and_normalize(None::<&NormalizerWrapper>, text);
+    let stretches = stretches.get_splits(OffsetReferential::Original, OffsetType::Byte);
+    stretches.into_iter().filter(|(_, _, tokens)| tokens.is_none()).any(|(stretch, _, _)| {
+        let mut text = NormalizedString::from(stretch);
+        normalizer.normalize(&mut text).is_ok() && stands_for_nothing(&text)
+    })
+}
+
+/// Whether the first character of a normalized text stands for no character of the original.
+fn stands_for_nothing(text: &NormalizedString) -> bool {
+    let first = text.get().chars().next().map_or(0, char::len_utf8);
+    let original = text.convert_offsets(Range::Normalized(0..first));
+    first > 0 && original.is_some_and(|original| original.is_empty())
 }
 
 /// Where offsets are trimmed, the number of white-space characters is taken off byte offsets as if
