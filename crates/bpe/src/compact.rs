@@ -49,12 +49,12 @@ impl Compact {
     pub(crate) fn new(
         units: &[Symbol; 256],
         n_symbols: usize,
-        merges: impl ExactSizeIterator<Item = RankedMerge> + Clone,
+        merges: impl Iterator<Item = RankedMerge> + Clone,
     ) -> Option<Self> {
-        let n_merges = merges.len();
         // Ids are ranks already where ids ascend with them and nothing made begins a piece.
         let mut is_product = vec![false; n_symbols];
         let mut ids_are_ranks = true;
+        let mut n_merges = 0;
         let mut last: Option<RankedMerge> = None;
         for merge in merges.clone() {
             if last.is_some_and(|last| last.rank >= merge.rank)
@@ -65,6 +65,7 @@ impl Compact {
             is_product[merge.product as usize] = true;
             ids_are_ranks &= last.is_none_or(|last| last.product < merge.product);
             last = Some(merge);
+            n_merges += 1;
         }
         if units.iter().any(|&unit| is_product[unit as usize]) {
             return None;
@@ -84,8 +85,32 @@ impl Compact {
         let number = |symbol: Symbol| {
             numbers.as_ref().map_or(symbol, |numbers: &Vec<u32>| numbers[symbol as usize])
         };
-        let units = Box::new(units.map(number));
-        let mut unit_of = vec![u16::MAX; n_symbols.min(1 << 16)];
+        let units = units.map(number);
+        let merges =
+            merges.map(|merge| (number(merge.left), number(merge.right), number(merge.product)));
+        Self::of_numbers(units, n_symbols, n_merges, merges, tokens)
+    }
+
+    /// As [`new`](Self::new), of up to `n_merges` merges (left, right, product) whose products ascend, are
+    /// their ranks, and are no units.
+    pub(crate) fn of_ranks(
+        units: &[Symbol; 256],
+        n_symbols: usize,
+        n_merges: usize,
+        merges: impl Iterator<Item = (u32, u32, u32)>,
+    ) -> Option<Self> {
+        Self::of_numbers(*units, n_symbols, n_merges, merges, None)
+    }
+
+    fn of_numbers(
+        units: [u32; 256],
+        n_symbols: usize,
+        n_merges: usize,
+        merges: impl Iterator<Item = (u32, u32, u32)>,
+        tokens: Option<Box<[TokenId]>>,
+    ) -> Option<Self> {
+        let last_unit = units.iter().max().map_or(0, |&unit| unit as usize);
+        let mut unit_of = vec![u16::MAX; n_symbols.min(last_unit + 1).min(1 << 16)];
         for (&unit, byte) in units.iter().zip(0..) {
             if let Some(slot) = unit_of.get_mut(unit as usize) {
                 *slot = byte;
@@ -94,19 +119,17 @@ impl Compact {
         let unit_of = |number: u32| unit_of.get(number as usize).filter(|&&b| b != u16::MAX);
         let mut bytes = vec![NEVER; 1 << 16];
         let mut pairs = NarrowTable::new(n_symbols, n_merges)?;
-        for merge in merges {
-            let (left, right) = (number(merge.left), number(merge.right));
-            let product = number(merge.product);
+        merges.for_each(|(left, right, product)| {
             if let (Some(&left), Some(&right)) = (unit_of(left), unit_of(right)) {
                 bytes[usize::from(left) << 8 | usize::from(right)] = product << PLACE_BITS;
             }
             pairs.insert(left, right, product);
-        }
+        });
         // A byte numbered beyond the table would be missed above.
         if units.iter().any(|&unit| unit_of(unit).is_none()) {
             return None;
         }
-        Some(Self { bytes: bytes.into(), units, pairs: Arc::new(pairs), tokens })
+        Some(Self { bytes: bytes.into(), units: units.into(), pairs: Arc::new(pairs), tokens })
     }
 
     /// The merges by token ids, where those are the numbers.

@@ -30,6 +30,8 @@ pub struct Bpe {
     reachable: Bits,
     /// Tokens that the piece of their own text encodes to, merged or not.
     whole: Bits,
+    /// Merging makes all of them, so that looking for them is a matter of speed alone.
+    makes_whole: bool,
     /// The symbol of every one-byte unit.
     units: Box<[Symbol; 256]>,
     /// All 256 bytes are symbols and nothing else plays a part, so bytes map to symbols one to one.
@@ -126,7 +128,8 @@ impl Bpe {
     /// a few nanoseconds a token.
     ///
     /// The merges must be those that `from_ranks` finds, for other ones give another model: what is
-    /// checked is that parts and token have the same length.
+    /// checked is that parts and token have the same length. The vocabulary's index is not needed
+    /// ([`Vocab::from_distinct`]) unless they cannot be taken as they are.
     ///
     /// # Errors
     ///
@@ -134,45 +137,62 @@ impl Bpe {
     /// contradict each other.
     pub fn from_ranks_and_merges(
         vocab: Vocab,
-        merges: &[(TokenId, TokenId, TokenId)],
+        merges: impl Iterator<Item = (TokenId, TokenId, TokenId)>,
         options: BpeOptions,
     ) -> Result<Self, BuildError> {
         let mut model = Self::unmerged(vocab, Rules::Ranks, options)?;
-        let len = |id| model.vocab.bytes(id).map_or(0, <[u8]>::len);
-        for (merge, &(left, right, token)) in merges.iter().enumerate() {
-            for id in [left, right, token] {
-                if model.vocab.kind(id) != Some(TokenKind::Normal) {
-                    let vocab_len = model.vocab.len();
-                    return Err(BuildError::new(BuildErrorKind::MergeNames {
-                        merge,
-                        id,
-                        vocab_len,
-                    }));
+        let kinds = model.vocab.kinds();
+        let mut reachable = Bits::new(kinds.len());
+        // Ids that ascend are ranks, each of one token.
+        let (mut n_merges, mut next, mut ascend) = (0, 0, true);
+        let mut fault = None;
+        let ranked = merges.filter_map(|(left, right, token)| {
+            let len = |id: TokenId| match kinds.get(id.index()) {
+                Some(TokenKind::Normal) => model.vocab.token_len(id).ok_or(id),
+                _ => Err(id),
+            };
+            let lens = len(left).and_then(|l| Ok((l + len(right)?, len(token)?)));
+            let merge = n_merges;
+            n_merges += 1;
+            match lens {
+                Ok((of_parts, of_token)) if of_parts == of_token => {
+                    reachable.set(token.0);
+                    ascend &= next <= token.0;
+                    next = token.0 + 1;
+                    return ascend.then_some((left.0, right.0, token.0));
+                }
+                _ if fault.is_some() => {}
+                Ok(_) => fault = Some(BuildErrorKind::NoProduct { merge, left, right }),
+                Err(id) => {
+                    let vocab_len = kinds.len();
+                    fault = Some(BuildErrorKind::MergeNames { merge, id, vocab_len });
                 }
             }
-            if len(left) + len(right) != len(token) {
-                return Err(BuildError::new(BuildErrorKind::NoProduct { merge, left, right }));
-            }
-        }
-        let ranked = merges.iter().map(|&(left, right, token)| RankedMerge {
-            rank: token.0,
-            left: left.0,
-            right: right.0,
-            product: token.0,
+            None
         });
-        model.find_compact(ranked.clone());
-        if !matches!(model.pairs, PairTable::Narrow(_)) {
+        // As many merges as tokens at most, for they ascend.
+        let compact = if model.plain_bytes {
+            Compact::of_ranks(&model.units, kinds.len(), kinds.len(), ranked)
+        } else {
+            ranked.for_each(|_| {});
+            None
+        };
+        if let Some(fault) = fault {
+            return Err(BuildError::new(fault));
+        }
+        let makes_unit = || model.units.iter().any(|&unit| reachable.get(unit));
+        let compact = compact.filter(|_| ascend && !makes_unit());
+        let compact = compact.map(|compact| (compact.pairs_of_ids(), compact));
+        let Some((Some(pairs), compact)) = compact else {
             // Not byte-level, or ids that are no ranks: find everything out as always.
             return Self::from_ranks(model.vocab, model.options);
+        };
+        model.pairs = PairTable::Narrow(pairs);
+        model.compact = Some(compact);
+        for &unit in model.units.iter() {
+            reachable.set(unit);
         }
-        for (id, bytes, kind) in model.vocab.iter() {
-            if kind == TokenKind::Normal && bytes.len() == 1 {
-                model.reachable.set(id.0);
-            }
-        }
-        for merge in ranked {
-            model.reachable.set(merge.product);
-        }
+        model.reachable = reachable;
         model.find_whole();
         Ok(model)
     }
@@ -285,9 +305,7 @@ impl Bpe {
         {
             return fail(BuildErrorKind::EndSymbolMissing);
         }
-        let units: Box<[Symbol; 256]> = Box::new(core::array::from_fn(|byte| {
-            vocab.get(&[byte as u8]).map_or(NO_SYMBOL, |id| id.0)
-        }));
+        let units = Box::new(vocab.single_bytes().map(|id| id.map_or(NO_SYMBOL, |id| id.0)));
         let plain_bytes = options.alphabet == Alphabet::Byte
             && options.end_of_word.is_none()
             && options.continuing_prefix.is_none()
@@ -302,6 +320,7 @@ impl Bpe {
             compact: None,
             reachable: Bits::new(tokens),
             whole: Bits::new(tokens),
+            makes_whole: false,
             units,
             plain_bytes,
             extra: HashMap::new(),
@@ -425,7 +444,7 @@ impl Bpe {
     }
 
     /// Fills `compact` from all merges in order of rank, where pieces begin as bytes.
-    fn find_compact(&mut self, merges: impl ExactSizeIterator<Item = RankedMerge> + Clone) {
+    fn find_compact(&mut self, merges: impl Iterator<Item = RankedMerge> + Clone) {
         if !self.plain_bytes {
             return;
         }
@@ -509,32 +528,45 @@ impl Bpe {
 
     /// Fills `whole`.
     fn find_whole(&mut self) {
-        let mut whole = Bits::new(self.vocab.len());
-        let affixes = self.affixes() != (None, None);
-        let (mut nodes, mut scratch, mut buffer) = (Vec::new(), Scratch::default(), Vec::new());
-        for (id, _, kind) in self.vocab.iter() {
-            let is_whole = match self.rules {
-                Rules::Ranks if kind == TokenKind::Normal => true,
-                _ if !affixes => self.reachable.get(id.0),
-                _ => self.own_texts(id).any(|(text, context)| {
-                    if context != Context::WHOLE {
-                        return false;
-                    }
-                    nodes.clear();
-                    self.initial(text, context, &mut nodes, &mut buffer);
-                    scratch.merge_all(&self.pairs, &mut nodes, &mut Blind);
-                    matches!(nodes[..], [node] if node == Node { symbol: id.0, len: text.len() as u32 })
-                }),
-            };
-            if is_whole {
-                whole.set(id.0);
+        let whole = match self.rules {
+            Rules::Ranks => {
+                let normal = self.vocab.kinds().iter().map(|&kind| kind == TokenKind::Normal);
+                let mut whole: Bits = normal.collect();
+                // Of the other kinds, those that merging makes: bytes, most often none.
+                whole.join(&self.reachable);
+                whole
             }
-        }
+            _ if self.affixes() == (None, None) => self.reachable.clone(),
+            _ => self.find_whole_words(),
+        };
+        self.makes_whole =
+            whole.is_subset(&self.reachable) && self.plain_bytes && !self.options.ignore_merges;
         self.whole = whole;
         #[cfg(not(feature = "std"))]
         {
             self.words = self.known_words();
         }
+    }
+
+    /// The tokens whose own text merges to them where it is a whole word.
+    fn find_whole_words(&self) -> Bits {
+        let mut whole = Bits::new(self.vocab.len());
+        let (mut nodes, mut scratch, mut buffer) = (Vec::new(), Scratch::default(), Vec::new());
+        for (id, _, _) in self.vocab.iter() {
+            for (text, context) in self.own_texts(id) {
+                if context != Context::WHOLE {
+                    continue;
+                }
+                nodes.clear();
+                self.initial(text, context, &mut nodes, &mut buffer);
+                scratch.merge_all(&self.pairs, &mut nodes, &mut Blind);
+                if matches!(nodes[..], [node] if node == Node { symbol: id.0, len: text.len() as u32 })
+                {
+                    whole.set(id.0);
+                }
+            }
+        }
+        whole
     }
 
     /// The pieces that [`whole_piece`](Self::whole_piece) knows, those of low ids first.
@@ -629,9 +661,13 @@ impl Bpe {
     }
 
     /// The token of a whole piece, where it is known that the piece encodes to that token alone.
+    ///
+    /// A vocabulary without its index is not asked where merging gives the same: the index costs as
+    /// much as merging some ten thousand pieces.
     #[inline]
     pub(crate) fn whole_piece(&self, piece: &[u8], buffer: &mut Vec<u8>) -> Option<TokenId> {
-        if piece.len() > self.vocab.max_token_len() {
+        let waits_for_index = self.makes_whole && !self.vocab.is_indexed();
+        if piece.len() > self.vocab.max_token_len() || waits_for_index {
             return None;
         }
         if self.options.ignore_merges
@@ -875,7 +911,34 @@ impl Bits {
         self.0[id as usize / 64] >> (id % 64) & 1 == 1
     }
 
+    /// Adds all ids of another set.
+    fn join(&mut self, other: &Self) {
+        self.0.iter_mut().zip(&other.0).for_each(|(mine, others)| *mine |= others);
+    }
+
+    fn is_subset(&self, other: &Self) -> bool {
+        self.0.iter().zip(&other.0).all(|(mine, others)| mine & !others == 0)
+    }
+
     fn set(&mut self, id: u32) {
         self.0[id as usize / 64] |= 1 << (id % 64);
+    }
+}
+
+/// The ids from 0 on for which the iterator says so.
+impl FromIterator<bool> for Bits {
+    fn from_iter<I: IntoIterator<Item = bool>>(ids: I) -> Self {
+        let (mut words, mut word, mut n) = (Vec::new(), 0, 0);
+        for is_in in ids {
+            word |= u64::from(is_in) << (n % 64);
+            n += 1;
+            if n % 64 == 0 {
+                words.push(core::mem::take(&mut word));
+            }
+        }
+        if n % 64 != 0 {
+            words.push(word);
+        }
+        Self(words)
     }
 }

@@ -802,9 +802,33 @@ proptest! {
             })
             .collect();
         let options = model.options().clone();
-        let quick = Bpe::from_ranks_and_merges(model.vocab().clone(), &merges, options).unwrap();
-        let tokens = encode(&model, &piece);
-        prop_assert_eq!(encode(&quick, &piece), tokens);
+        let vocab = model.vocab();
+        let mut vocabs = vec![vocab.clone()];
+        if vocab.kinds().iter().all(|&kind| kind == TokenKind::Normal) {
+            // One that has no index yet.
+            let tokens: Vec<&[u8]> = vocab.iter().map(|(_, bytes, _)| bytes).collect();
+            let ends = tokens.iter().scan(0, |end, token| {
+                *end += token.len() as u32;
+                Some(*end)
+            });
+            let bounds = std::iter::once(0).chain(ends).collect();
+            vocabs.push(Vocab::from_distinct(tokens.concat(), bounds).unwrap());
+        }
+        for vocab in vocabs {
+            let merges = merges.iter().copied();
+            let quick = Bpe::from_ranks_and_merges(vocab, merges, options.clone()).unwrap();
+            prop_assert_eq!(encode(&quick, &piece), encode(&model, &piece));
+            let mut session = quick.session();
+            let mut tokens = Vec::new();
+            session.merge_piece(piece.as_bytes(), &mut tokens);
+            if let Some(id) = session.whole_piece(piece.as_bytes()) {
+                let whole = [Token::new(id, piece.len())];
+                prop_assert_eq!(encode(&model, &piece), &whole[..]);
+            } else {
+                prop_assert_eq!(encode(&model, &piece), tokens);
+            }
+        }
+        let quick = Bpe::from_ranks_and_merges(vocab.clone(), merges.into_iter(), options).unwrap();
         prop_assert_eq!(quick.trace(piece.as_bytes()), model.trace(piece.as_bytes()));
         prop_assert_eq!(quick.unreachable_tokens(), model.unreachable_tokens());
         prop_assert_eq!(quick.recover_merges(), model.recover_merges());

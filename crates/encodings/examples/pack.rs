@@ -27,7 +27,7 @@ fn main() -> Result<(), Box<dyn Error>> {
     if !same {
         return Err("the packed ranks are not those of the file".into());
     }
-    let merged = ranks.iter().filter(|(rank, _)| unpacked.merge_of(*rank).is_some()).count();
+    let merged = unpacked.merges().iter().count();
     eprintln!("{path}: {} tokens, {merged} merged, {} bytes", ranks.len(), packed.len());
     std::io::stdout().write_all(&packed)?;
     Ok(())

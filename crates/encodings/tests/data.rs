@@ -23,14 +23,15 @@ fn merges_join_to_their_token() {
     for ranks in Ranks::ALL {
         let tokens = ranks.unpack();
         let by_rank: std::collections::BTreeMap<u32, &[u8]> = tokens.iter().collect();
+        let mut merged = std::collections::BTreeSet::new();
+        for (left, right, rank) in tokens.merges().iter() {
+            assert!(left < rank && right < rank);
+            assert_eq!([by_rank[&left], by_rank[&right]].concat(), by_rank[&rank]);
+            assert!(merged.last().is_none_or(|&last| last < rank));
+            merged.insert(rank);
+        }
         for (rank, token) in tokens.iter() {
-            match tokens.merge_of(rank) {
-                Some((left, right)) => {
-                    assert!(left < rank && right < rank);
-                    assert_eq!([by_rank[&left], by_rank[&right]].concat(), token);
-                }
-                None => assert!(token.len() == 1, "{}: rank {rank}", ranks.name()),
-            }
+            assert_eq!(merged.contains(&rank), token.len() > 1, "{}: rank {rank}", ranks.name());
         }
     }
 }
@@ -41,9 +42,14 @@ fn the_gap_of_p50k_is_kept() {
     assert_eq!(tokens.len(), 50_280);
     let around: Vec<(u32, &[u8])> = tokens.iter().skip(50_255).take(2).collect();
     assert_eq!(around, [(50_255, &b" gazed"[..]), (50_257, b"  ")]);
-    assert_eq!(tokens.merge_of(50_256), None);
-    assert_eq!(tokens.merge_of(50_257), Some((220, 220)));
-    assert_eq!(tokens.merge_of(u32::MAX), None);
+    assert!(tokens.merges().gaps().eq(std::iter::once(50_256..50_257)));
+    let behind = tokens.merges().iter().find(|&(_, _, rank)| rank >= 50_256);
+    assert_eq!(behind, Some((220, 220, 50_257)));
+    let (bytes, bounds, merges) = tokens.into_parts();
+    assert_eq!(bounds.len(), 50_281);
+    assert_eq!(bounds[0], 0);
+    assert_eq!(bounds[50_280] as usize, bytes.len());
+    assert_eq!(merges.iter().count(), 50_280 - 256);
 }
 
 #[test]

@@ -1,3 +1,4 @@
+use alloc::vec;
 use alloc::vec::Vec;
 use core::fmt;
 use core::hash::BuildHasher;
@@ -18,15 +19,132 @@ use crate::{TokenId, TokenKind};
 /// about 12 bytes a token.
 #[derive(Clone)]
 pub struct Vocab {
-    arena: Vec<u8>,
-    /// `ends[i]` is where token i ends in the arena; it begins where token i-1 ends.
-    ends: Vec<u32>,
-    kinds: Vec<TokenKind>,
-    /// Every token except kinds `Byte` and `Unused`, by its bytes.
-    index: HashTable<u32>,
-    hasher: DefaultHashBuilder,
+    tokens: Tokens,
+    index: LazyIndex,
     byte_ids: [Option<TokenId>; 256],
     max_token_len: usize,
+}
+
+/// Tokens by id.
+#[derive(Clone, PartialEq, Eq)]
+struct Tokens {
+    arena: Vec<u8>,
+    /// Token i begins at `bounds[i]` in the arena and ends at `bounds[i + 1]`.
+    bounds: Vec<u32>,
+    kinds: Vec<TokenKind>,
+}
+
+impl Tokens {
+    #[inline]
+    fn slice(&self, i: usize) -> &[u8] {
+        &self.arena[self.bounds[i] as usize..self.bounds[i + 1] as usize]
+    }
+}
+
+/// Every token except kinds `Byte` and `Unused`, by its bytes.
+#[derive(Clone, Default)]
+struct Index {
+    ids: HashTable<u32>,
+    hasher: DefaultHashBuilder,
+}
+
+impl Index {
+    /// The index of tokens that may be found.
+    fn of(tokens: &Tokens) -> Self {
+        let mut index = Self::default();
+        index.reserve(tokens, tokens.kinds.len());
+        for (id, &kind) in (0..).zip(&tokens.kinds) {
+            if !matches!(kind, TokenKind::Byte | TokenKind::Unused) {
+                // The first of equal tokens stays.
+                let _ = index.add(tokens, tokens.slice(id as usize), id);
+            }
+        }
+        index
+    }
+
+    /// Makes room for that many more tokens.
+    fn reserve(&mut self, tokens: &Tokens, more: usize) {
+        let Self { ids, hasher } = self;
+        ids.reserve(more, |&other| hasher.hash_one(tokens.slice(other as usize)));
+    }
+
+    #[inline]
+    fn get(&self, tokens: &Tokens, bytes: &[u8]) -> Option<TokenId> {
+        let hash = self.hasher.hash_one(bytes);
+        let id = self.ids.find(hash, |&id| tokens.slice(id as usize) == bytes);
+        id.map(|&id| TokenId(id))
+    }
+
+    /// Adds a token; gives the earlier one of the same bytes, if there is one.
+    fn add(&mut self, tokens: &Tokens, bytes: &[u8], id: u32) -> Result<(), u32> {
+        let Self { ids, hasher } = self;
+        let entry = ids.entry(
+            hasher.hash_one(bytes),
+            |&other| tokens.slice(other as usize) == bytes,
+            |&other| hasher.hash_one(tokens.slice(other as usize)),
+        );
+        match entry {
+            Entry::Occupied(first) => Err(*first.get()),
+            Entry::Vacant(entry) => {
+                entry.insert(id);
+                Ok(())
+            }
+        }
+    }
+}
+
+/// An index that is built when it is first asked, or with the vocabulary where the standard
+/// library's cell is not to be had.
+#[derive(Clone)]
+struct LazyIndex(
+    #[cfg(feature = "std")] std::sync::OnceLock<Index>,
+    #[cfg(not(feature = "std"))] Index,
+);
+
+impl LazyIndex {
+    #[cfg(feature = "std")]
+    fn built(index: Index) -> Self {
+        Self(index.into())
+    }
+
+    #[cfg(not(feature = "std"))]
+    fn built(index: Index) -> Self {
+        Self(index)
+    }
+
+    #[cfg(feature = "std")]
+    fn of(_: &Tokens) -> Self {
+        Self(std::sync::OnceLock::new())
+    }
+
+    #[cfg(not(feature = "std"))]
+    fn of(tokens: &Tokens) -> Self {
+        Self(Index::of(tokens))
+    }
+
+    #[cfg(feature = "std")]
+    #[inline]
+    fn get(&self, tokens: &Tokens) -> &Index {
+        self.0.get_or_init(|| Index::of(tokens))
+    }
+
+    #[cfg(not(feature = "std"))]
+    #[inline]
+    fn get(&self, _: &Tokens) -> &Index {
+        &self.0
+    }
+
+    #[cfg(feature = "std")]
+    #[inline]
+    fn is_built(&self) -> bool {
+        self.0.get().is_some()
+    }
+
+    #[cfg(not(feature = "std"))]
+    #[inline]
+    fn is_built(&self) -> bool {
+        true
+    }
 }
 
 impl Vocab {
@@ -51,24 +169,83 @@ impl Vocab {
         Ok(builder.build())
     }
 
+    /// The vocabulary of tokens that are known to differ from each other, with ids in order:
+    /// `bytes` are those of all of them, end to end, and token i begins at `bounds[i]` and ends at
+    /// `bounds[i + 1]`. Tokens are of kind `Normal`, those without bytes `Unused`.
+    ///
+    /// Takes about a nanosecond a token, since the way back from bytes to ids is built when
+    /// [`get`](Self::get) is first called. Of tokens that repeat all the same, `get` finds the first.
+    ///
+    /// # Errors
+    ///
+    /// If the bounds do not ascend from 0 to the number of bytes, or are more than 4294967295.
+    pub fn from_distinct(bytes: Vec<u8>, bounds: Vec<u32>) -> Result<Self, VocabError> {
+        if u32::try_from(bounds.len()).is_err() {
+            return Err(VocabError::too_large());
+        }
+        let lens = bounds.windows(2).map(|bounds| bounds[1].wrapping_sub(bounds[0]));
+        let is_ordered = bounds.windows(2).fold(true, |ok, bounds| ok & (bounds[0] <= bounds[1]));
+        let ends = bounds.first().zip(bounds.last());
+        if !is_ordered || ends.is_none_or(|(&a, &b)| a != 0 || b as usize != bytes.len()) {
+            return Err(VocabError::new(Kind::Bounds { len: bytes.len() }));
+        }
+        let max_token_len = lens.clone().fold(0, u32::max) as usize;
+        let kind = |len| if len == 0 { TokenKind::Unused } else { TokenKind::Normal };
+        let kinds = lens.map(kind).collect();
+        let tokens = Tokens { arena: bytes, bounds, kinds };
+        let index = LazyIndex::of(&tokens);
+        Ok(Self { tokens, index, byte_ids: [None; 256], max_token_len })
+    }
+
     /// The number of ids, unused ones included.
+    #[inline]
     #[must_use]
     pub fn len(&self) -> usize {
-        self.ends.len()
+        self.tokens.kinds.len()
     }
 
     /// Whether there is no token.
     #[must_use]
     pub fn is_empty(&self) -> bool {
-        self.ends.is_empty()
+        self.tokens.kinds.is_empty()
     }
 
     /// The token of exactly these bytes, of any kind except `Byte` and `Unused`.
     #[inline]
     #[must_use]
     pub fn get(&self, bytes: &[u8]) -> Option<TokenId> {
-        let hash = self.hasher.hash_one(bytes);
-        self.index.find(hash, |&id| self.slice(id as usize) == bytes).map(|&id| TokenId(id))
+        self.index.get(&self.tokens).get(&self.tokens, bytes)
+    }
+
+    /// Whether [`get`](Self::get) can answer at once: where the index is built when it is first
+    /// asked, some tens of nanoseconds a token are still to be paid.
+    #[inline]
+    #[must_use]
+    pub fn is_indexed(&self) -> bool {
+        self.index.is_built()
+    }
+
+    /// For each byte the token of that byte alone, as [`get`](Self::get) finds it, but without its
+    /// index. `O(n)` for n tokens; less where low ids are bytes.
+    #[must_use]
+    pub fn single_bytes(&self) -> [Option<TokenId>; 256] {
+        let mut ids = [None; 256];
+        let mut missing = ids.len();
+        for (id, bounds) in (0..).zip(self.tokens.bounds.windows(2)) {
+            let is_found =
+                !matches!(self.tokens.kinds[id as usize], TokenKind::Byte | TokenKind::Unused);
+            if bounds[1] - bounds[0] == 1 && is_found {
+                let slot = &mut ids[usize::from(self.tokens.arena[bounds[0] as usize])];
+                if slot.is_none() {
+                    *slot = Some(TokenId(id));
+                    missing -= 1;
+                    if missing == 0 {
+                        break;
+                    }
+                }
+            }
+        }
+        ids
     }
 
     /// The token of kind `Byte` for this byte.
@@ -82,14 +259,28 @@ impl Vocab {
     #[inline]
     #[must_use]
     pub fn bytes(&self, id: TokenId) -> Option<&[u8]> {
-        (id.index() < self.len()).then(|| self.slice(id.index()))
+        (id.index() < self.len()).then(|| self.tokens.slice(id.index()))
+    }
+
+    /// The length in bytes of a token, or `None` if there is no such id.
+    #[inline]
+    #[must_use]
+    pub fn token_len(&self, id: TokenId) -> Option<usize> {
+        let bounds = self.tokens.bounds.get(id.index()..id.index() + 2)?;
+        Some((bounds[1] - bounds[0]) as usize)
     }
 
     /// The kind of a token, or `None` if there is no such id.
     #[inline]
     #[must_use]
     pub fn kind(&self, id: TokenId) -> Option<TokenKind> {
-        self.kinds.get(id.index()).copied()
+        self.tokens.kinds.get(id.index()).copied()
+    }
+
+    /// The kinds of all tokens in order of id.
+    #[must_use]
+    pub fn kinds(&self) -> &[TokenKind] {
+        &self.tokens.kinds
     }
 
     /// The length in bytes of the longest token.
@@ -100,19 +291,14 @@ impl Vocab {
 
     /// All tokens in order of id.
     pub fn iter(&self) -> impl ExactSizeIterator<Item = (TokenId, &[u8], TokenKind)> + '_ {
-        (0..self.len()).map(|i| (TokenId(i as u32), self.slice(i), self.kinds[i]))
+        let tokens = &self.tokens;
+        (0..self.len()).map(|i| (TokenId(i as u32), tokens.slice(i), tokens.kinds[i]))
     }
 
     /// The first token of a kind.
     #[must_use]
     pub fn first_of_kind(&self, kind: TokenKind) -> Option<TokenId> {
-        self.kinds.iter().position(|&k| k == kind).map(|i| TokenId(i as u32))
-    }
-
-    #[inline]
-    fn slice(&self, i: usize) -> &[u8] {
-        let start = if i == 0 { 0 } else { self.ends[i - 1] as usize };
-        &self.arena[start..self.ends[i] as usize]
+        self.tokens.kinds.iter().position(|&k| k == kind).map(|i| TokenId(i as u32))
     }
 }
 
@@ -125,7 +311,7 @@ impl fmt::Debug for Vocab {
 /// Two vocabularies are equal when they hold the same tokens of the same kinds under the same ids.
 impl PartialEq for Vocab {
     fn eq(&self, other: &Self) -> bool {
-        self.ends == other.ends && self.kinds == other.kinds && self.arena == other.arena
+        self.tokens == other.tokens
     }
 }
 
@@ -134,21 +320,19 @@ impl Eq for Vocab {}
 /// Builds a [`Vocab`] token by token; ids are given in order from 0.
 #[derive(Clone)]
 pub struct VocabBuilder {
-    vocab: Vocab,
+    tokens: Tokens,
+    index: Index,
+    byte_ids: [Option<TokenId>; 256],
+    max_token_len: usize,
 }
 
 impl Default for VocabBuilder {
     fn default() -> Self {
         Self {
-            vocab: Vocab {
-                arena: Vec::new(),
-                ends: Vec::new(),
-                kinds: Vec::new(),
-                index: HashTable::new(),
-                hasher: DefaultHashBuilder::default(),
-                byte_ids: [None; 256],
-                max_token_len: 0,
-            },
+            tokens: Tokens { arena: Vec::new(), bounds: vec![0], kinds: Vec::new() },
+            index: Index::default(),
+            byte_ids: [None; 256],
+            max_token_len: 0,
         }
     }
 }
@@ -166,95 +350,68 @@ impl VocabBuilder {
     /// token that is to be found is empty, if a `Byte` token is not one byte long, or if the bytes
     /// of all tokens pass 4 GiB.
     pub fn push(&mut self, bytes: &[u8], kind: TokenKind) -> Result<TokenId, VocabError> {
-        let vocab = &mut self.vocab;
-        let id = u32::try_from(vocab.ends.len()).map_err(|_| VocabError::too_large())?;
-        let end = vocab
+        let Self { tokens, index, byte_ids, max_token_len } = self;
+        let id = u32::try_from(tokens.kinds.len()).map_err(|_| VocabError::too_large())?;
+        let end = tokens
             .arena
             .len()
             .checked_add(bytes.len())
             .and_then(|end| u32::try_from(end).ok())
             .ok_or_else(VocabError::too_large)?;
+        let repeats = |first| VocabError::new(Kind::Duplicate { id, first });
         match kind {
             TokenKind::Unused => {}
             TokenKind::Byte => {
                 let &[byte] = bytes else {
                     return Err(VocabError::new(Kind::ByteLength { id, len: bytes.len() }));
                 };
-                let slot = &mut vocab.byte_ids[usize::from(byte)];
+                let slot = &mut byte_ids[usize::from(byte)];
                 if let Some(first) = *slot {
-                    return Err(VocabError::new(Kind::Duplicate { id, first: first.0 }));
+                    return Err(repeats(first.0));
                 }
                 *slot = Some(TokenId(id));
             }
-            _ => {
-                if bytes.is_empty() {
-                    return Err(VocabError::new(Kind::Empty { id }));
-                }
-                let Vocab { index, hasher, arena, ends, .. } = &mut *vocab;
-                let slice = |other: u32| {
-                    let i = other as usize;
-                    let start = if i == 0 { 0 } else { ends[i - 1] as usize };
-                    &arena[start..ends[i] as usize]
-                };
-                let hash = hasher.hash_one(bytes);
-                let entry = index.entry(
-                    hash,
-                    |&other| slice(other) == bytes,
-                    |&other| hasher.hash_one(slice(other)),
-                );
-                match entry {
-                    Entry::Occupied(first) => {
-                        let first = *first.get();
-                        return Err(VocabError::new(Kind::Duplicate { id, first }));
-                    }
-                    Entry::Vacant(entry) => {
-                        entry.insert(id);
-                    }
-                }
-            }
+            _ if bytes.is_empty() => return Err(VocabError::new(Kind::Empty { id })),
+            _ => index.add(tokens, bytes, id).map_err(repeats)?,
         }
-        vocab.arena.extend_from_slice(bytes);
-        vocab.ends.push(end);
-        vocab.kinds.push(kind);
-        vocab.max_token_len = vocab.max_token_len.max(bytes.len());
+        tokens.arena.extend_from_slice(bytes);
+        tokens.bounds.push(end);
+        tokens.kinds.push(kind);
+        *max_token_len = (*max_token_len).max(bytes.len());
         Ok(TokenId(id))
     }
 
     /// Makes room for that many more tokens of that many bytes in all, which saves growing.
     pub fn reserve(&mut self, tokens: usize, bytes: usize) {
-        let Vocab { index, hasher, arena, ends, kinds, .. } = &mut self.vocab;
-        index.reserve(tokens, |&other| {
-            let i = other as usize;
-            let start = if i == 0 { 0 } else { ends[i - 1] as usize };
-            hasher.hash_one(&arena[start..ends[i] as usize])
-        });
-        arena.reserve(bytes);
-        ends.reserve(tokens);
-        kinds.reserve(tokens);
+        self.index.reserve(&self.tokens, tokens);
+        self.tokens.arena.reserve(bytes);
+        self.tokens.bounds.reserve(tokens);
+        self.tokens.kinds.reserve(tokens);
     }
 
     /// The number of tokens so far, which is the next id.
     #[must_use]
     pub fn len(&self) -> usize {
-        self.vocab.len()
+        self.tokens.kinds.len()
     }
 
     /// Whether no token was added yet.
     #[must_use]
     pub fn is_empty(&self) -> bool {
-        self.vocab.is_empty()
+        self.tokens.kinds.is_empty()
     }
 
     /// The token of these bytes, if it was added already.
     #[must_use]
     pub fn get(&self, bytes: &[u8]) -> Option<TokenId> {
-        self.vocab.get(bytes)
+        self.index.get(&self.tokens, bytes)
     }
 
     /// The finished vocabulary.
     #[must_use]
     pub fn build(self) -> Vocab {
-        self.vocab
+        let Self { tokens, index, byte_ids, max_token_len } = self;
+        Vocab { tokens, index: LazyIndex::built(index), byte_ids, max_token_len }
     }
 }
 
@@ -268,6 +425,7 @@ pub struct VocabError {
 enum Kind {
     Duplicate { id: u32, first: u32 },
     Empty { id: u32 },
+    Bounds { len: usize },
     ByteLength { id: u32, len: usize },
     TooLarge,
 }
@@ -288,7 +446,7 @@ impl VocabError {
             Kind::Duplicate { id, .. } | Kind::Empty { id } | Kind::ByteLength { id, .. } => {
                 Some(TokenId(id))
             }
-            Kind::TooLarge => None,
+            Kind::Bounds { .. } | Kind::TooLarge => None,
         }
     }
 }
@@ -298,6 +456,9 @@ impl fmt::Display for VocabError {
         match self.kind {
             Kind::Duplicate { id, first } => write!(f, "token {id} repeats token {first}"),
             Kind::Empty { id } => write!(f, "token {id} is empty"),
+            Kind::Bounds { len } => {
+                write!(f, "the bounds of tokens do not ascend from 0 to their {len} bytes")
+            }
             Kind::ByteLength { id, len } => {
                 write!(f, "byte token {id} holds {len} bytes, but must hold 1")
             }
@@ -327,6 +488,36 @@ mod tests {
         assert_eq!(vocab.bytes(TokenId(4)), None);
         assert_eq!(vocab.bytes(TokenId(u32::MAX)), None);
         assert_eq!(vocab.max_token_len(), 4);
+    }
+
+    #[test]
+    fn distinct_tokens_are_those_of_a_builder() {
+        let tokens = [&b"a"[..], b"bc", b"", b"c", b"\xFF"];
+        let mut builder = Vocab::builder();
+        for token in tokens {
+            let kind = if token.is_empty() { TokenKind::Unused } else { TokenKind::Normal };
+            builder.push(token, kind).unwrap();
+        }
+        let built = builder.build();
+        let quick = Vocab::from_distinct(tokens.concat(), vec![0, 1, 3, 3, 4, 5]).unwrap();
+        assert_eq!(quick, built);
+        assert_eq!(quick.is_indexed(), !cfg!(feature = "std"));
+        assert_eq!(quick.single_bytes(), built.single_bytes());
+        for token in tokens.into_iter().chain([&b"b"[..], b"cc"]) {
+            assert_eq!(quick.get(token), built.get(token), "{token:?}");
+            if let [byte] = *token {
+                assert_eq!(quick.single_bytes()[usize::from(byte)], built.get(token));
+            }
+        }
+        assert!(quick.is_indexed() && built.is_indexed());
+        assert_eq!(quick.max_token_len(), 2);
+        assert_eq!(quick.token_len(TokenId(1)), Some(2));
+        assert_eq!(quick.token_len(TokenId(5)), None);
+        for bounds in [&[][..], &[0], &[0, 4], &[0, 6], &[1, 5], &[0, 3, 2, 5]] {
+            assert!(Vocab::from_distinct(tokens.concat(), bounds.to_vec()).is_err(), "{bounds:?}");
+        }
+        let repeated = Vocab::from_distinct(b"aa".to_vec(), vec![0, 1, 2]).unwrap();
+        assert_eq!(repeated.get(b"a"), Some(TokenId(0)));
     }
 
     #[test]

@@ -1,9 +1,9 @@
 //! The published encodings without a file.
 
 use encodings::Ranks;
-use tokenizer_core::TokenId;
+use tokenizer_core::{TokenId, Vocab};
 
-use crate::lower::{RanksSetup, TiktokenEncoding};
+use crate::lower::{LowerError, RanksSetup, TiktokenEncoding};
 use crate::pipeline::Tokenizer;
 
 impl TiktokenEncoding {
@@ -32,15 +32,18 @@ impl Tokenizer {
     /// ```
     #[must_use]
     pub fn from_encoding(encoding: TiktokenEncoding) -> Self {
-        let tokens = encoding.ranks().unpack();
-        let merges: Vec<_> = tokens
-            .iter()
-            .filter_map(|(rank, _)| {
-                let (left, right) = tokens.merge_of(rank)?;
-                Some((TokenId(left), TokenId(right), TokenId(rank)))
-            })
-            .collect();
-        Self::from_tokens(tokens.iter(), Some(&merges), &RanksSetup::from(encoding))
+        let (bytes, mut bounds, merges) = encoding.ranks().unpack().into_parts();
+        for gap in merges.gaps() {
+            // Tokens of no bytes are ids that are not used.
+            let at = gap.start as usize;
+            let begin = bounds[at];
+            bounds.splice(at..at, gap.map(|_| begin));
+        }
+        let merges =
+            merges.iter().map(|(left, right, rank)| (TokenId(left), TokenId(right), TokenId(rank)));
+        Vocab::from_distinct(bytes, bounds)
+            .map_err(|error| LowerError::caused("ranks", error))
+            .and_then(|vocab| Self::from_merged_ranks(vocab, merges, &RanksSetup::from(encoding)))
             .expect("the tests load every published encoding")
     }
 }

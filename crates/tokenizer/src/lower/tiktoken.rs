@@ -1,6 +1,6 @@
 //! Byte ranks with a pattern: tiktoken's encodings and Mistral's Tekken.
 
-use bpe::{Bpe, BpeOptions};
+use bpe::{Bpe, BpeOptions, BuildError};
 use formats::IdMap;
 use formats::tekken::Tekken;
 use pretok::RegexSplitter;
@@ -147,6 +147,22 @@ impl From<TiktokenEncoding> for RanksSetup {
     }
 }
 
+impl RanksSetup {
+    /// The special tokens, which may not have the ids of ranks.
+    fn added_tokens(&self, vocab: &Vocab) -> Result<Vec<AddedToken>, LowerError> {
+        let added = self.special_tokens.iter().map(|(token, id)| {
+            if vocab.kind(TokenId(*id)) == Some(TokenKind::Normal) {
+                return Err(LowerError::new(
+                    "special_tokens",
+                    format!("{token:?} has id {id}, which is the rank of an ordinary token"),
+                ));
+            }
+            Ok(AddedToken::special(token, TokenId(*id)))
+        });
+        added.collect()
+    }
+}
+
 impl Tokenizer {
     /// The tokenizer of tiktoken's ranks with a pattern and special tokens.
     ///
@@ -154,39 +170,28 @@ impl Tokenizer {
     ///
     /// If the pattern cannot be compiled, a special token repeats, or its id is that of a rank.
     pub fn from_ranks(ranks: &IdMap<[u8]>, setup: &RanksSetup) -> Result<Self, LowerError> {
-        Self::from_tokens(ranks.iter(), None, setup)
-    }
-
-    /// As [`from_ranks`](Self::from_ranks), of tokens in order of rank, and of the merges that make
-    /// them where they are known.
-    pub(crate) fn from_tokens<'t>(
-        tokens: impl Iterator<Item = (u32, &'t [u8])>,
-        merges: Option<&[(TokenId, TokenId, TokenId)]>,
-        setup: &RanksSetup,
-    ) -> Result<Self, LowerError> {
         let mut vocab = Vocab::builder();
-        if let Some(merges) = merges {
-            // Tokens have seven bytes on average, and bytes have no merge.
-            vocab.reserve(merges.len() + 256, merges.len() * 8);
-        }
-        for (id, token) in tokens {
+        for (id, token) in ranks.iter() {
             fill_to(&mut vocab, id, "ranks")?;
             vocab
                 .push(token, TokenKind::Normal)
                 .map_err(|error| LowerError::caused("ranks", error))?;
         }
         let vocab = vocab.build();
-        for (token, id) in &setup.special_tokens {
-            if matches!(vocab.kind(TokenId(*id)), Some(TokenKind::Normal)) {
-                return Err(LowerError::new(
-                    "special_tokens",
-                    format!("{token:?} has id {id}, which is the rank of an ordinary token"),
-                ));
-            }
-        }
-        let special = setup.special_tokens.iter();
-        let special = special.map(|(token, id)| AddedToken::special(token, TokenId(*id))).collect();
-        byte_pairs(vocab, merges, &setup.pattern, special)
+        let special = setup.added_tokens(&vocab)?;
+        byte_pairs(Bpe::from_ranks(vocab, BpeOptions::default()), &setup.pattern, special)
+    }
+
+    /// As [`from_ranks`](Self::from_ranks), of a vocabulary whose tokens of kind `Normal` are ranks,
+    /// and of the merges that make them.
+    pub(crate) fn from_merged_ranks(
+        vocab: Vocab,
+        merges: impl Iterator<Item = (TokenId, TokenId, TokenId)>,
+        setup: &RanksSetup,
+    ) -> Result<Self, LowerError> {
+        let special = setup.added_tokens(&vocab)?;
+        let model = Bpe::from_ranks_and_merges(vocab, merges, BpeOptions::default());
+        byte_pairs(model, &setup.pattern, special)
     }
 
     /// The tokenizer that a tekken.json describes.
@@ -207,21 +212,16 @@ impl Tokenizer {
             fill_to(&mut vocab, document.id_of_rank(rank), "vocab")?;
             vocab.push(token, TokenKind::Normal).map_err(fail)?;
         }
-        byte_pairs(vocab.build(), None, &document.pattern, special)
+        let model = Bpe::from_ranks(vocab.build(), BpeOptions::default());
+        byte_pairs(model, &document.pattern, special)
     }
 }
 
 fn byte_pairs(
-    vocab: Vocab,
-    merges: Option<&[(TokenId, TokenId, TokenId)]>,
+    model: Result<Bpe, BuildError>,
     pattern: &str,
     special: Vec<AddedToken>,
 ) -> Result<Tokenizer, LowerError> {
-    let options = BpeOptions::default();
-    let model = match merges {
-        Some(merges) => Bpe::from_ranks_and_merges(vocab, merges, options),
-        None => Bpe::from_ranks(vocab, options),
-    };
     let model = model.map_err(|error| LowerError::caused("ranks", error))?;
     let splitter =
         RegexSplitter::new(pattern).map_err(|error| LowerError::caused("pattern", error))?;

@@ -1,0 +1,69 @@
+//! What a published encoding costs until the first token, and in memory, in a process of its own.
+//!
+//! ```sh
+//! cargo run --release -p tokenizer --example load -- o200k_base [TEXT]
+//! ```
+//!
+//! Prints one line of JSON: the wall time and (on Linux) the processor time from nothing to the ids
+//! of "hello world", the resident memory that this added, and with a TEXT what a session added that
+//! has encoded all of it. Repeat it: the first process pays for reading the program from disk.
+
+use std::time::Instant;
+
+use tokenizer::{TiktokenEncoding, Tokenizer};
+use tokenizer_core::TokenId;
+
+fn main() {
+    let args: Vec<String> = std::env::args().skip(1).collect();
+    let [encoding, rest @ ..] = &args[..] else { panic!("usage: load ENCODING [TEXT]") };
+    let encoding = TiktokenEncoding::from_name(encoding).expect("a published encoding");
+    let text = rest.first().map(|path| std::fs::read_to_string(path).expect("a readable text"));
+    let mut ids: Vec<TokenId> = Vec::with_capacity(text.as_ref().map_or(16, String::len));
+
+    let (resident, cpu, start) = (resident_kb(), cpu_ns(), Instant::now());
+    let tokenizer = Tokenizer::from_encoding(encoding);
+    let mut session = tokenizer.session();
+    session.ids_into("hello world", &mut ids);
+    let (wall, cpu_after) = (start.elapsed().as_secs_f64() * 1e3, cpu_ns());
+    assert_eq!(ids.len(), 2, "two words");
+    let loaded = resident_kb();
+    print!("{{\"wall_ms\": {wall:.2}");
+    if let (Some(before), Some(after)) = (cpu, cpu_after) {
+        print!(", \"cpu_ms\": {:.2}", (after - before) as f64 / 1e6);
+    }
+    let print_memory = |name: &str, before: Option<u64>, after: Option<u64>| {
+        if let (Some(before), Some(after)) = (before, after) {
+            print!(", \"{name}_mb\": {:.1}", after.saturating_sub(before) as f64 / 1024.0);
+        }
+    };
+    print_memory("loaded", resident, loaded);
+    if let Some(text) = text {
+        // Batches of ids, so that those of the whole text are no part of what is measured.
+        for line in text.split_inclusive('\n') {
+            ids.clear();
+            session.ids_into(line, &mut ids);
+        }
+        let encoded = resident_kb();
+        print_memory("loaded_and_used", resident, encoded);
+        let mut second = tokenizer.session();
+        for line in text.split_inclusive('\n') {
+            ids.clear();
+            second.ids_into(line, &mut ids);
+        }
+        print_memory("second_session", encoded, resident_kb());
+    }
+    println!("}}");
+}
+
+/// Nanoseconds that this process has run, where the kernel tells.
+fn cpu_ns() -> Option<u64> {
+    let stat = std::fs::read_to_string("/proc/self/schedstat").ok()?;
+    stat.split(' ').next()?.parse().ok()
+}
+
+/// The resident memory of this process in kilobytes, where the kernel tells.
+fn resident_kb() -> Option<u64> {
+    let status = std::fs::read_to_string("/proc/self/status").ok()?;
+    let line = status.lines().find(|line| line.starts_with("VmRSS:"))?;
+    line.split_whitespace().nth(1)?.parse().ok()
+}
