@@ -65,6 +65,27 @@ impl Key {
         Self(key.to_le_bytes())
     }
 
+    /// The key of the first `len` bytes of the piece, which has as many and one at least.
+    ///
+    /// ```
+    /// use piece_table::Key;
+    ///
+    /// assert_eq!(Key::new(b"cats").map(|key| key.prefix(3)), Key::new(b"cat"));
+    /// ```
+    #[inline]
+    #[must_use]
+    pub fn prefix(self, len: usize) -> Self {
+        debug_assert!(1 <= len && len <= self.len());
+        Self::pack(self.number(), len as u8)
+    }
+
+    /// The first eight bytes as a little-endian number, with zeros behind a shorter piece.
+    #[inline]
+    #[must_use]
+    pub fn first_eight(self) -> u64 {
+        self.number() as u64
+    }
+
     /// A well-mixed hash: every bit depends on the whole key. The same on all machines and in all
     /// versions of this crate's tables, but not meant to be stored.
     #[inline]
@@ -148,8 +169,9 @@ pub(crate) fn mix(hash: u64, number: u128) -> u64 {
     product as u64 ^ (product >> 64) as u64
 }
 
-/// The hash of a piece of any length.
-pub(crate) fn hash_bytes(piece: &[u8]) -> u64 {
+/// The hash of a piece of any length; not that of its [`Key`], if it has one.
+#[must_use]
+pub fn hash_bytes(piece: &[u8]) -> u64 {
     let (chunks, rest) = piece.as_chunks::<16>();
     let hash = chunks.iter().fold(piece.len() as u64, |h, &c| mix(h, u128::from_le_bytes(c)));
     mix(hash, at_the_end(rest, 0, rest.len()))

@@ -72,7 +72,7 @@ mod sink;
 mod table;
 mod words;
 
-pub use key::Key;
+pub use key::{Key, hash_bytes};
 pub use memory::prefetch;
 pub use recent::Size;
 pub use sink::{Apart, Sink};

@@ -187,6 +187,24 @@ impl Recent {
         }
     }
 
+    pub(crate) fn size(&self) -> Size {
+        self.size
+    }
+
+    /// Takes another size. What it has no room for is forgotten, and what the ring holds.
+    #[cold]
+    #[inline(never)]
+    pub(crate) fn resize(&mut self, size: Size) {
+        if self.short.count() > size.short {
+            self.resize_short(size.short);
+        }
+        if self.long.count() > size.long {
+            self.resize_long(size.long);
+        }
+        self.ring = Ring::new(size.ring);
+        self.size = size;
+    }
+
     #[inline(always)]
     pub(crate) fn short(&self, hash: u64) -> &Bucket {
         self.short.at(hash)
@@ -275,7 +293,10 @@ impl Recent {
     #[cold]
     #[inline(never)]
     fn grow_short(&mut self) {
-        let count = (self.short.count() * GROWTH).min(self.size.short);
+        self.resize_short((self.short.count() * GROWTH).min(self.size.short));
+    }
+
+    fn resize_short(&mut self, count: usize) {
         let old = core::mem::replace(&mut self.short, Lines::new(count));
         self.lost_short = 0;
         for bucket in old.iter() {
@@ -298,7 +319,10 @@ impl Recent {
     #[cold]
     #[inline(never)]
     fn grow_long(&mut self) {
-        let count = (self.long.count() * GROWTH).min(self.size.long);
+        self.resize_long((self.long.count() * GROWTH).min(self.size.long));
+    }
+
+    fn resize_long(&mut self, count: usize) {
         let old = core::mem::replace(&mut self.long, Lines::new(count));
         self.lost_long = 0;
         for slot in old.iter().filter(|slot| slot.key != LongKey::EMPTY) {

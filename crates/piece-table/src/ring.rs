@@ -56,7 +56,8 @@ impl Ring {
     }
 
     pub(crate) fn put(&mut self, piece: &[u8], tokens: &[Token]) {
-        if piece.len() > LONGEST.min(self.capacity / 4) || tokens.len() > self.capacity / 4 {
+        let most = self.capacity / 4;
+        if self.capacity == 0 || piece.len() > LONGEST.min(most) || tokens.len() > most {
             return;
         }
         if self.index.is_empty() {

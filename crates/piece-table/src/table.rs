@@ -91,6 +91,15 @@ impl<'w> PieceTable<'w> {
         self.words = Some(words);
     }
 
+    /// Makes the table remember as much as `size` says from now on. What there is no room for is
+    /// forgotten.
+    #[inline]
+    pub fn set_size(&mut self, size: Size) {
+        if self.recent.size() != size {
+            self.recent.resize(size);
+        }
+    }
+
     /// Gives the tokens of the pieces of `text` to `sink`, in order.
     ///
     /// # Panics
@@ -146,7 +155,7 @@ impl<'w> PieceTable<'w> {
                     }
                 }
                 None => {
-                    let is_missing = self.unknown(&text[piece.range()], key, hash, miss, sink);
+                    let is_missing = self.unknown(text, *piece, key, hash, miss, sink);
                     misses += usize::from(is_missing);
                 }
             }
@@ -201,7 +210,8 @@ impl<'w> PieceTable<'w> {
             let (bytes, tokens) = (&text[piece.range()], &self.tokens[start..end]);
             start = end;
             // A piece may be missing twice.
-            if let Some(key) = Key::new(bytes) {
+            if Key::fits(bytes.len()) {
+                let key = Key::of(text, piece.start, bytes.len());
                 let hash = key.hash();
                 if !self.recent.has_short(key, hash) {
                     self.recent.put_short(key, hash, bytes, tokens);
@@ -222,12 +232,14 @@ impl<'w> PieceTable<'w> {
     #[inline(never)]
     fn unknown<S: Sink>(
         &mut self,
-        piece: &[u8],
+        text: &[u8],
+        piece: Span,
         key: Key,
         hash: u64,
         miss: &mut impl Miss,
         sink: &mut S,
     ) -> bool {
+        let bytes = &text[piece.range()];
         if let Some(words) = self.recent.fetch(key, hash) {
             sink.packed(words, run::count(words[0]), piece.len());
             return false;
@@ -235,15 +247,22 @@ impl<'w> PieceTable<'w> {
         if let Some([a, b, c, d]) = self.words.and_then(|words| words.get(key, hash)) {
             sink.packed([a, b, c, d], run::count(a), piece.len());
             self.recent.put_words(key, hash, [a, b, c, d, 0, 0, 0, 0]);
-        } else if let Some(tokens) = self.recent.other(piece) {
+        } else if let Some(tokens) = self.recent.other(bytes) {
             sink.extend(tokens);
         } else {
-            self.tokens.clear();
-            miss.encode(piece, &mut self.tokens);
+            self.ask(text, piece, miss);
             sink.extend(&self.tokens);
-            self.recent.put_short(key, hash, piece, &self.tokens);
+            self.recent.put_short(key, hash, bytes, &self.tokens);
         }
         true
+    }
+
+    /// Asks for one piece, as a part of its text: that is read faster.
+    #[inline]
+    fn ask(&mut self, text: &[u8], piece: Span, miss: &mut impl Miss) {
+        self.tokens.clear();
+        self.ends.clear();
+        miss.encode_many(text, &[piece], &mut self.tokens, &mut self.ends);
     }
 
     /// A piece without a short key.
@@ -268,16 +287,14 @@ impl<'w> PieceTable<'w> {
             } else if let Some(tokens) = self.recent.other(bytes) {
                 sink.extend(tokens);
             } else {
-                self.tokens.clear();
-                miss.encode(bytes, &mut self.tokens);
+                self.ask(text, piece, miss);
                 sink.extend(&self.tokens);
                 self.recent.put_long(key, hash, bytes, &self.tokens);
             }
         } else if let Some(tokens) = self.recent.other(bytes) {
             sink.extend(tokens);
         } else {
-            self.tokens.clear();
-            miss.encode(bytes, &mut self.tokens);
+            self.ask(text, piece, miss);
             sink.extend(&self.tokens);
             self.recent.put_other(bytes, &self.tokens);
         }

@@ -95,6 +95,13 @@ fn tables_of_every_size_equal_the_algorithm() {
                 for _ in 0..2 {
                     check(&mut table, &text, &spans);
                 }
+                // Smaller, larger, and without a ring.
+                let mut other = Size::TINY;
+                (other.short, other.long, other.ring) = (16, 4, 0);
+                for size in [other, Size::default(), size] {
+                    table.set_size(size);
+                    check(&mut table, &text, &spans);
+                }
             }
         }
     }
