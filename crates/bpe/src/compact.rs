@@ -137,6 +137,37 @@ impl Compact {
         self.tokens.is_none().then(|| Arc::clone(&self.pairs))
     }
 
+    /// The merges by number.
+    #[inline(always)]
+    pub(crate) fn pairs(&self) -> &NarrowTable {
+        &self.pairs
+    }
+
+    /// The number of each byte.
+    #[inline(always)]
+    pub(crate) fn units(&self) -> &[u32; 256] {
+        &self.units
+    }
+
+    /// Gives tokens with numbers for ids their ids.
+    #[inline]
+    pub(crate) fn name(&self, numbered: &mut [Token]) {
+        if let Some(tokens) = &self.tokens {
+            for token in numbered {
+                token.id = tokens[token.id.index()];
+            }
+        }
+    }
+
+    /// The token of a number.
+    #[inline(always)]
+    pub(crate) fn token(&self, number: u32) -> TokenId {
+        match &self.tokens {
+            None => TokenId(number),
+            Some(tokens) => tokens[number as usize],
+        }
+    }
+
     /// What two numbers become at a place.
     #[inline(always)]
     fn entry(&self, left: u32, right: u32, place: usize) -> Entry {
@@ -156,44 +187,7 @@ impl Compact {
         }
         merging.give_out(self, out);
     }
-
-    /// As [`merge`](Self::merge) of up to [`AT_ONCE`] pieces one after the other, but they take
-    /// turns, so that each waits for memory while others work. Appends the ends of their tokens.
-    pub(crate) fn merge_at_once(
-        &self,
-        pieces: &[&[u8]],
-        out: &mut Vec<Token>,
-        ends: &mut Vec<usize>,
-    ) {
-        let mut mergings = [const { Merging::EMPTY }; AT_ONCE];
-        let mut merged = [None; AT_ONCE];
-        let pieces = &pieces[..pieces.len().min(AT_ONCE)];
-        for ((merging, merged), piece) in mergings.iter_mut().zip(&mut merged).zip(pieces) {
-            merging.start(self, piece);
-            *merged = merging.merge_next();
-        }
-        while merged.iter().any(Option::is_some) {
-            for (merging, merged) in mergings.iter().zip(&merged) {
-                if let Some(merged) = *merged {
-                    merging.prefetch(self, merged);
-                }
-            }
-            for (merging, merged) in mergings.iter_mut().zip(&mut merged) {
-                if let Some(last) = *merged {
-                    merging.look_up(self, last);
-                    *merged = merging.merge_next();
-                }
-            }
-        }
-        for merging in &mergings[..pieces.len()] {
-            merging.give_out(self, out);
-            ends.push(out.len());
-        }
-    }
 }
-
-/// How many pieces take turns.
-pub(crate) const AT_ONCE: usize = 8;
 
 /// A piece in the making.
 ///
@@ -259,17 +253,6 @@ impl Merging {
     }
 
     #[inline(always)]
-    fn prefetch(&self, compact: &Compact, merged: Merged) {
-        let product = self.symbols[merged.at];
-        if let Some(&symbol) = self.symbols.get(merged.behind) {
-            compact.pairs.prefetch(product, symbol);
-        }
-        if let Some(&symbol) = self.symbols.get(merged.before) {
-            compact.pairs.prefetch(symbol, product);
-        }
-    }
-
-    #[inline(always)]
     fn look_up(&mut self, compact: &Compact, merged: Merged) {
         let Merged { before, at, behind } = merged;
         let product = self.symbols[at];
@@ -289,11 +272,7 @@ impl Merging {
             let at = begins.trailing_zeros() as usize % LONGEST;
             begins &= begins - 1;
             let end = if begins == 0 { self.len } else { begins.trailing_zeros() as usize };
-            let number = self.symbols[at];
-            let id = match &compact.tokens {
-                None => TokenId(number),
-                Some(tokens) => tokens[number as usize],
-            };
+            let id = compact.token(self.symbols[at]);
             out.push(Token { id, len: (end - at) as u32 });
         }
     }

@@ -2,12 +2,14 @@ use alloc::vec::Vec;
 use core::fmt;
 
 use hashbrown::HashMap;
-use piece_table::{Apart, Key, Miss, PieceTable, Sink, Size, Words};
+use piece_table::{Apart, Key, Miss, PieceTable, Sink, Size, hash_bytes};
 use tokenizer_core::{Encode, Model, Rng, Span, Token, TokenId, TokenKind};
 
 use crate::Bpe;
-use crate::compact::{AT_ONCE, LONGEST};
+use crate::compact::{Compact, LONGEST};
 use crate::engine::{Blind, Node, Scratch, Watch};
+use crate::longest::{Guess, Longest};
+use crate::memory::Memory;
 use crate::model::Context;
 use crate::pairs::Symbol;
 
@@ -15,10 +17,15 @@ use crate::pairs::Symbol;
 /// the longest piece seen and is reused.
 ///
 /// A piece that is a token, and is known to encode to that token alone, costs one look-up, and so
-/// does one that was met lately. Any other piece of n bytes costs `O(n log n)`, with about 40 bytes
-/// of scratch a byte. What is remembered takes at most about 4 MB.
+/// does one that was met lately. Of other pieces, the tokens of byte-level models are found by longest
+/// token first, once some thousand pieces were asked for, a few dozen nanoseconds each, and else by
+/// merging: `O(n log n)` for n bytes, with about 40 bytes of scratch a byte. What is remembered
+/// takes at most about 4 MB.
 pub struct Encoder<'m> {
     table: PieceTable<'m>,
+    /// The size of the session, and of the table once the memory behind it has grown.
+    size: Size,
+    later: Size,
     merger: Merger<'m>,
 }
 
@@ -32,22 +39,37 @@ struct Merger<'m> {
     stack: Vec<Node>,
     /// The tokens of a window of a long piece.
     window: Vec<Token>,
-    /// How many pieces the table asked for.
+    /// How many pieces the table asked for, and how many have to be before more is done about them.
     asked: usize,
-    /// The table has words, and among them every short piece that is one token.
-    words_are_all: bool,
+    patience: usize,
+    /// Once it is worth it: what finds tokens without merging. Then the table needs no words.
+    longest: Option<(&'m Compact, &'m Longest)>,
+    /// Of this size, once it is worth it.
+    memory: Option<Memory>,
+    memory_size: usize,
+    guesses: Vec<Guess>,
 }
 
-/// A session that asked for so many pieces has the model's words built: that costs about as much as
-/// finding a few thousand tokens in the vocabulary, and a program that encodes a short text never
-/// pays for it.
+/// A session that asked for so many pieces has what finds tokens fast built: that costs about as much
+/// as finding a few thousand tokens in the vocabulary, and a program that encodes a short text never
+/// pays for it. From then on the session also remembers more. One that remembers hardly anything asks
+/// more often, and has it built sooner.
 const ASKED_BEFORE_WORDS: usize = 4096;
 
 impl<'m> Encoder<'m> {
     pub(crate) fn new(model: &'m Bpe, size: Size) -> Self {
+        let longest = model.compact().zip(model.longest_if_built());
         let words = model.words_if_built();
+        let (first, later, memory_size) =
+            if model.compact().is_some() && (longest.is_some() || words.is_none()) {
+                divide(size)
+            } else {
+                (size, size, 0)
+            };
         Self {
-            table: PieceTable::with_size(words, size),
+            table: PieceTable::with_size(words, first),
+            size,
+            later,
             merger: Merger {
                 model,
                 scratch: Scratch::default(),
@@ -57,7 +79,11 @@ impl<'m> Encoder<'m> {
                 stack: Vec::new(),
                 window: Vec::new(),
                 asked: 0,
-                words_are_all: words.is_some_and(Words::is_complete),
+                patience: ASKED_BEFORE_WORDS.min(size.short),
+                longest,
+                memory: None,
+                memory_size,
+                guesses: Vec::new(),
             },
         }
     }
@@ -70,10 +96,19 @@ impl<'m> Encoder<'m> {
 
     #[inline]
     fn encode_batch(&mut self, text: &[u8], pieces: &[Span], sink: &mut impl Sink) {
-        if self.merger.asked > ASKED_BEFORE_WORDS && !self.table.has_words() {
-            let words = self.merger.model.words();
-            self.table.set_words(words);
-            self.merger.words_are_all = words.is_complete();
+        if self.merger.asked > self.merger.patience
+            && self.merger.longest.is_none()
+            && !self.table.has_words()
+        {
+            let model = self.merger.model;
+            self.merger.longest = model.compact().zip(model.longest());
+            if self.merger.longest.is_none() {
+                self.table.set_words(model.words());
+                self.table.set_size(self.size);
+            }
+        }
+        if self.merger.memory.as_ref().is_some_and(Memory::has_grown) {
+            self.table.set_size(self.later);
         }
         self.table.encode(text, pieces, &mut self.merger, sink);
     }
@@ -131,9 +166,29 @@ impl<'m> Encoder<'m> {
     }
 }
 
+/// What of a session's memory is for the table, first and later, and how many bytes for what is
+/// remembered behind it.
+///
+/// A session that meets few different pieces gives the table more: it is faster. A session that meets
+/// many remembers more of them in less.
+fn divide(size: Size) -> (Size, Size, usize) {
+    const LINE: usize = 64;
+    let mut later = size;
+    (later.short, later.long, later.ring) = (size.short * 5 / 8, size.long / 12, 0);
+    let lines = size.short - later.short + size.long - later.long;
+    let memory = lines * LINE + size.ring * 10;
+    let mut first = later;
+    first.short += memory * 3 / 8 / LINE;
+    (first, later, memory)
+}
+
 impl Miss for Merger<'_> {
     #[inline]
     fn encode(&mut self, piece: &[u8], tokens: &mut Vec<Token>) {
+        if self.longest.is_some() {
+            self.search(piece, &[Span::new(0, piece.len())], tokens, |_| {});
+            return;
+        }
         self.asked += 1;
         match self.whole_piece(piece) {
             Some(id) => tokens.push(Token { id, len: piece.len() as u32 }),
@@ -148,29 +203,136 @@ impl Miss for Merger<'_> {
         tokens: &mut Vec<Token>,
         ends: &mut Vec<usize>,
     ) {
-        for pieces in pieces.chunks(AT_ONCE) {
-            let mut bytes = [&b""[..]; AT_ONCE];
-            let mut all_merge = true;
-            for (bytes, piece) in bytes.iter_mut().zip(pieces) {
-                *bytes = &text[piece.range()];
-                let is_known = self.words_are_all && Key::fits(piece.len());
-                all_merge &= (1..=LONGEST).contains(&piece.len())
-                    && (is_known || self.whole_piece(bytes).is_none());
+        if self.longest.is_some() {
+            for pieces in pieces.chunks(AT_ONCE) {
+                self.search(text, pieces, tokens, |end| ends.push(end));
             }
-            if let (Some(compact), true) = (self.model.compact(), all_merge) {
-                self.asked += pieces.len();
-                compact.merge_at_once(&bytes[..pieces.len()], tokens, ends);
-                continue;
-            }
-            for piece in pieces {
-                self.encode(&text[piece.range()], tokens);
-                ends.push(tokens.len());
-            }
+            return;
+        }
+        for piece in pieces {
+            self.encode(&text[piece.range()], tokens);
+            ends.push(tokens.len());
         }
     }
 }
 
+/// So many pieces are searched for at once, so that the ways to memory overlap.
+const AT_ONCE: usize = 32;
+
+/// Where a piece was found, to be looked at.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Found {
+    /// Among the tokens, by number.
+    Token(u32),
+    /// At a place of the memory.
+    Place(usize),
+    /// Nowhere; a guess.
+    Guess(usize),
+    Nothing,
+}
+
 impl Merger<'_> {
+    /// Appends the tokens of some pieces, which are found among the tokens, in the memory, or by the
+    /// longest tokens first.
+    fn search(
+        &mut self,
+        text: &[u8],
+        pieces: &[Span],
+        tokens: &mut Vec<Token>,
+        mut end_piece: impl FnMut(usize),
+    ) {
+        let Some((compact, longest)) = self.longest else { return };
+        if self.memory.is_none() && self.asked > self.patience {
+            self.memory = Some(Memory::new(self.memory_size));
+        }
+        let mut hashes = [0; AT_ONCE];
+        for (hash, piece) in hashes.iter_mut().zip(pieces) {
+            if Key::fits(piece.len()) {
+                *hash = Key::of(text, piece.start, piece.len()).hash();
+                longest.prefetch(*hash);
+            } else {
+                *hash = hash_bytes(&text[piece.range()]);
+            }
+            if let Some(memory) = &self.memory {
+                memory.prefetch(*hash);
+            }
+        }
+        let mut found = [Found::Nothing; AT_ONCE];
+        for ((found, &hash), piece) in found.iter_mut().zip(&hashes).zip(pieces) {
+            let token = if Key::fits(piece.len()) { longest.find(hash) } else { None };
+            *found = match (token, &self.memory) {
+                (Some(number), _) => Found::Token(number),
+                (None, Some(memory)) => memory.find(hash).map_or(Found::Nothing, Found::Place),
+                (None, None) => Found::Nothing,
+            };
+        }
+        if let Some(memory) = &self.memory {
+            for found in &found[..pieces.len()] {
+                if let Found::Place(place) = *found {
+                    memory.numbers(place).for_each(|number| longest.prefetch_text(number));
+                }
+            }
+        }
+        self.guesses.clear();
+        for (found, piece) in found.iter_mut().zip(pieces) {
+            if *found == Found::Nothing {
+                *found = Found::Guess(self.guesses.len());
+                self.guesses.push(Guess::new(piece.start, piece.end));
+            }
+        }
+        longest.guess(compact, text, &mut self.guesses);
+        for ((found, &hash), piece) in found.iter_mut().zip(&hashes).zip(pieces) {
+            let first = tokens.len();
+            if !self.check(*found, text, *piece, tokens) {
+                self.asked += 1;
+                let guess = match *found {
+                    Found::Guess(at) => self.guesses[at],
+                    _ => Guess::new(piece.start, piece.end),
+                };
+                let bytes = &text[piece.range()];
+                if let Some(id) = longest.long_alone(bytes) {
+                    tokens.push(Token { id, len: bytes.len() as u32 });
+                } else if piece.len() <= 2 * WINDOW && longest.encode(compact, text, &guess, tokens)
+                {
+                    let new = &mut tokens[first..];
+                    if let Some(memory) = &mut self.memory {
+                        memory.put(hash, new);
+                    }
+                    compact.name(new);
+                } else {
+                    self.merge(bytes, tokens);
+                }
+            }
+            end_piece(tokens.len());
+        }
+    }
+
+    /// Appends the tokens that were found if they spell the piece.
+    #[inline(always)]
+    fn check(&self, found: Found, text: &[u8], piece: Span, tokens: &mut Vec<Token>) -> bool {
+        let Some((compact, longest)) = self.longest else { return false };
+        let first = tokens.len();
+        let mut at = piece.start;
+        let mut push = |number, id| {
+            let len = longest.len_at(number, text, (at, piece.end))?;
+            at += len;
+            tokens.push(Token { id, len: len as u32 });
+            Some(())
+        };
+        match (found, &self.memory) {
+            (Found::Token(number), _) => push(number, longest.token(compact, number)),
+            (Found::Place(place), Some(memory)) => {
+                memory.numbers(place).try_for_each(|number| push(number, compact.token(number)))
+            }
+            _ => None,
+        };
+        let is_whole = at == piece.end;
+        if !is_whole {
+            tokens.truncate(first);
+        }
+        is_whole
+    }
+
     #[inline]
     fn whole_piece(&mut self, piece: &[u8]) -> Option<TokenId> {
         self.model.whole_piece(piece, &mut self.buffer)
@@ -454,6 +616,53 @@ mod tests {
             }
         }
         assert!(windowed == 36_000 && compacts > 500, "{compacts}");
+    }
+
+    #[test]
+    fn longest_tokens_first_is_merging() {
+        let mut rng = Rng::new(2);
+        let (mut models, mut found, mut given_up) = (0, 0, 0);
+        for round in 0..600 {
+            let letters = &b"abc d"[..1 + round % 5];
+            let n_merges = 1 + rng.below(60) as usize;
+            let model = random_model(&mut rng, letters, n_merges);
+            let (Some(compact), Some(longest)) = (model.compact(), model.longest()) else {
+                continue;
+            };
+            models += 1;
+            let mut session = model.session();
+            for _ in 0..40 {
+                let len = 1 + rng.below(60) as usize;
+                let text: Vec<u8> =
+                    (0..len).map(|_| letters[rng.below(letters.len() as u64) as usize]).collect();
+                let mut span = |_| {
+                    let start = rng.below(len as u64) as usize;
+                    Span::new(start, start + 1 + rng.below((len - start) as u64) as usize)
+                };
+                let spans: Vec<Span> = (0..5).map(&mut span).collect();
+                let mut guesses: Vec<Guess> =
+                    spans.iter().map(|span| Guess::new(span.start, span.end)).collect();
+                longest.guess(compact, &text, &mut guesses);
+                for (span, guess) in spans.iter().zip(guesses) {
+                    let (mut whole, mut expected) = (Vec::new(), Vec::new());
+                    session.merger.merge_in(Context::WHOLE, &text[span.range()], &mut expected);
+                    for guess in [guess, Guess::new(span.start, span.end)] {
+                        // What stands before the piece's tokens stays.
+                        whole.push(Token { id: TokenId(7), len: 1 });
+                        if longest.encode(compact, &text, &guess, &mut whole) {
+                            compact.name(&mut whole[1..]);
+                            assert_eq!(whole.split_off(1), expected, "{text:?} {span:?}");
+                            found += 1;
+                        } else {
+                            given_up += 1;
+                        }
+                        assert_eq!(whole, [Token { id: TokenId(7), len: 1 }]);
+                        whole.clear();
+                    }
+                }
+            }
+        }
+        assert!(models > 300 && found > 100 * given_up, "{models} {found} {given_up}");
     }
 
     #[test]

@@ -32,7 +32,8 @@
 //!
 //! A piece that is one token costs a look-up. Another piece of n bytes costs `O(n log n)`; up to
 //! 32 symbols all pairs are scanned for the lowest rank, above that they wait in a queue. Nothing
-//! recurses. Training touches each place of a pair when the pair is merged and rescans nothing.
+//! recurses. Sessions of byte-level models that meet much text do not merge: they try the longest
+//! token first and test neighbours, which gives the same tokens. Training touches each place of a pair when the pair is merged and rescans nothing.
 //!
 //! # When to use something else
 //!
@@ -57,6 +58,8 @@ mod engine;
 mod error;
 mod explain;
 mod frozen;
+mod longest;
+mod memory;
 mod model;
 pub mod naive;
 mod options;

@@ -11,6 +11,7 @@ use crate::compact::{Compact, RankedMerge};
 use crate::engine::{Blind, Node, Scratch};
 use crate::error::{BuildErrorKind, LONGEST_UNUSED};
 use crate::frozen::Frozen;
+use crate::longest::Longest;
 use crate::pairs::{Merge, NO_MERGE, NO_SYMBOL, PairTable, Symbol, WideTable};
 use crate::{Alphabet, BpeOptions, BuildError, Encoder, EndOfWord};
 
@@ -48,6 +49,11 @@ pub struct Bpe {
     words: std::sync::OnceLock<Words>,
     #[cfg(not(feature = "std"))]
     words: Words,
+    /// Finds tokens without merging, where that is possible. Built when a session first needs it.
+    #[cfg(feature = "std")]
+    longest: std::sync::OnceLock<Option<Longest>>,
+    #[cfg(not(feature = "std"))]
+    longest: Option<Longest>,
 }
 
 /// What decides which symbols merge, and in which order.
@@ -283,6 +289,30 @@ impl Bpe {
         Some(&self.words)
     }
 
+    /// What finds tokens without merging; built by the first session that needs it.
+    pub(crate) fn longest(&self) -> Option<&Longest> {
+        #[cfg(feature = "std")]
+        return self.longest.get_or_init(|| self.find_longest()).as_ref();
+        #[cfg(not(feature = "std"))]
+        self.longest.as_ref()
+    }
+
+    /// As [`longest`](Self::longest), if it was built.
+    pub(crate) fn longest_if_built(&self) -> Option<&Longest> {
+        #[cfg(feature = "std")]
+        return self.longest.get()?.as_ref();
+        #[cfg(not(feature = "std"))]
+        self.longest.as_ref()
+    }
+
+    fn find_longest(&self) -> Option<Longest> {
+        let alone = self.vocab.iter().filter_map(|(id, bytes, _)| {
+            let is_whole = || self.whole_piece(bytes, &mut Vec::new()) == Some(id);
+            (!self.reachable.get(id.0) && is_whole()).then_some((id, bytes))
+        });
+        Longest::new(self.compact.as_ref()?, &self.vocab, alone)
+    }
+
     /// The model before any pair merges, its options checked.
     fn unmerged(vocab: Vocab, rules: Rules, options: BpeOptions) -> Result<Self, BuildError> {
         let fail = |kind| Err(BuildError::new(kind));
@@ -327,6 +357,7 @@ impl Bpe {
             frozen: Frozen::default(),
             splits_unused: false,
             words: Default::default(),
+            longest: Default::default(),
         })
     }
 
@@ -544,7 +575,10 @@ impl Bpe {
         self.whole = whole;
         #[cfg(not(feature = "std"))]
         {
-            self.words = self.known_words();
+            self.longest = self.find_longest();
+            if self.longest.is_none() {
+                self.words = self.known_words();
+            }
         }
     }
 

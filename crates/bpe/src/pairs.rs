@@ -189,11 +189,19 @@ impl NarrowTable {
         }
     }
 
-    /// Asks for the memory in which a pair is looked for.
-    #[inline(always)]
-    pub(crate) fn prefetch(&self, left: Symbol, right: Symbol) {
-        let key = u64::from(left) << SYMBOL_BITS | u64::from(right);
-        piece_table::prefetch(&self.slots[self.home(key)]);
+    /// The pairs and what they become, in no particular order.
+    pub(crate) fn iter(&self) -> impl Iterator<Item = (Symbol, Symbol, Symbol)> {
+        let mask = (1 << SYMBOL_BITS) - 1;
+        self.slots.iter().filter(|&&slot| slot != FREE).map(move |&slot| {
+            let key = slot >> PRODUCT_BITS;
+            let product = slot & ((1 << PRODUCT_BITS) - 1);
+            ((key >> SYMBOL_BITS) as Symbol, (key & mask) as Symbol, product as Symbol)
+        })
+    }
+
+    /// The greatest product, 0 if there is no pair.
+    pub(crate) fn max_product(&self) -> Symbol {
+        self.max_product
     }
 
     /// Adds a pair that was not added before.

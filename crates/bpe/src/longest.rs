@@ -1,0 +1,547 @@
+//! Encoding by longest tokens first: what runs when nothing is remembered of a piece.
+
+use alloc::boxed::Box;
+use alloc::vec;
+use alloc::vec::Vec;
+
+use hashbrown::HashMap;
+use piece_table::{Key, prefetch};
+use tokenizer_core::{Token, TokenId, Vocab};
+
+use crate::compact::Compact;
+use crate::pairs::NarrowTable;
+
+/// Finds the encoding of a piece from the left, a token at a time, without merging.
+///
+/// Tokens are the encoding of their text if and only if each is the encoding of its own and each two
+/// neighbours are the encoding of theirs (Berglund & van der Merwe 2023, Formalizing BPE
+/// Tokenization, <https://arxiv.org/abs/2309.08715>). So any way through a piece from neighbour to
+/// neighbour is its encoding, however it was found. The longest token first is the right one most of
+/// the time; where its neighbour forbids it, a shorter one is tried (the search of van Antwerpen
+/// and Neubeck 2024, crate `bpe`).
+///
+/// Exists where products have greater numbers than their parts, so that merges happen in order of
+/// number.
+///
+/// # Cost
+///
+/// A token of up to 15 bytes: filters for which lengths a token can have that begins as the text does, a
+/// look or two into a table, and the test of two neighbours, which undoes merges on both sides of
+/// their border, five or so. Memory for n tokens: about 36 n bytes and 0.5 MB.
+#[derive(Clone)]
+pub(crate) struct Longest {
+    finder: Finder,
+    /// What a product was made of; a unit, of nothing.
+    parts: Box<[Parts]>,
+    /// All products have this number or a greater one, all units a lesser one.
+    first_product: u32,
+    crossing: PairFilter,
+    /// The tokens that are whole pieces only; as numbers they follow the others.
+    alone: Box<[TokenId]>,
+    /// Those of them that have no key.
+    long_alone: HashMap<Box<[u8]>, TokenId>,
+}
+
+#[derive(Clone, Copy)]
+struct Parts {
+    left: u32,
+    right: u32,
+}
+
+/// What the first tokens of a piece may be, with numbers for ids.
+#[derive(Clone, Copy)]
+pub(crate) struct Guess {
+    start: usize,
+    end: usize,
+    tokens: [Token; 8],
+    n: usize,
+    /// The end of the tokens, what begins there, and the lengths that a token may have there.
+    at: usize,
+    key: Option<Key>,
+    lens: u32,
+}
+
+impl Guess {
+    /// Nothing is known of a piece.
+    #[inline]
+    pub(crate) fn new(start: usize, end: usize) -> Self {
+        let tokens = [Token { id: TokenId(0), len: 0 }; 8];
+        Self { start, end, tokens, n: 0, at: start, key: None, lens: 0 }
+    }
+}
+
+impl Longest {
+    /// From the merges; `alone` are the tokens that merging does not make, but that pieces of their text
+    /// are. `None` where merges do not happen in order of number, or different tokens have the same
+    /// text.
+    pub(crate) fn new<'t>(
+        compact: &Compact,
+        vocab: &'t Vocab,
+        alone: impl Iterator<Item = (TokenId, &'t [u8])>,
+    ) -> Option<Self> {
+        let text_of = |number| vocab.bytes(compact.token(number));
+        let pairs = compact.pairs();
+        let n_numbers = pairs.max_product().max(*compact.units().iter().max()?) as usize + 1;
+        let n_merges = pairs.iter().count();
+        let mut parts = vec![Parts { left: 0, right: 0 }; n_numbers].into_boxed_slice();
+        let mut first_product = u32::MAX;
+        let mut crossing = PairFilter::new(n_merges);
+        let alone: Vec<_> = alone.collect();
+        let mut finder = Finder::new(n_numbers, n_merges + 256, alone.len());
+        for (left, right, product) in pairs.iter() {
+            if product <= left.max(right) {
+                return None;
+            }
+            first_product = first_product.min(product);
+            parts[product as usize] = Parts { left, right };
+            crossing.insert(left, right);
+            finder.insert(text_of(product)?, product)?;
+        }
+        for (&unit, byte) in compact.units().iter().zip(0..=u8::MAX) {
+            if unit >= first_product {
+                return None;
+            }
+            finder.insert(&[byte], unit)?;
+        }
+        let mut long_alone = HashMap::new();
+        for (&(id, text), number) in alone.iter().zip(n_numbers as u32..) {
+            match Key::new(text) {
+                Some(key) => finder.insert_key(key, number)?,
+                None => {
+                    long_alone.insert(text.into(), id);
+                }
+            }
+        }
+        finder.finish();
+        let alone = alone.into_iter().map(|(id, _)| id).collect();
+        Some(Self { finder, parts, first_product, crossing, alone, long_alone })
+    }
+
+    /// Asks for the memory where a short piece is looked for among the tokens.
+    #[inline(always)]
+    pub(crate) fn prefetch(&self, hash: u64) {
+        prefetch(&self.finder.slots[self.finder.home(hash).0]);
+    }
+
+    /// A token that a short piece may be. Its text is asked for.
+    #[inline(always)]
+    pub(crate) fn find(&self, hash: u64) -> Option<u32> {
+        let number = self.finder.find(hash, |_| true)?;
+        self.prefetch_text(number);
+        Some(number)
+    }
+
+    /// The token of a number that [`find`](Self::find) gave.
+    #[inline(always)]
+    pub(crate) fn token(&self, compact: &Compact, number: u32) -> TokenId {
+        match self.alone.get((number as usize).wrapping_sub(self.parts.len())) {
+            Some(&id) => id,
+            None => compact.token(number),
+        }
+    }
+
+    /// The token that a piece without a key is, though merging does not make it.
+    #[inline]
+    pub(crate) fn long_alone(&self, piece: &[u8]) -> Option<TokenId> {
+        if self.long_alone.is_empty() { None } else { self.long_alone.get(piece).copied() }
+    }
+
+    /// Asks for the text of a token.
+    #[inline(always)]
+    pub(crate) fn prefetch_text(&self, number: u32) {
+        prefetch(&self.finder.keys[number as usize]);
+    }
+
+    /// The length of a token, if the text has it at a place and it does not reach beyond `end`.
+    #[inline(always)]
+    pub(crate) fn len_at(
+        &self,
+        number: u32,
+        text: &[u8],
+        (at, end): (usize, usize),
+    ) -> Option<usize> {
+        let key = self.finder.keys[number as usize];
+        let len = key.len();
+        if len > end - at || Key::of(text, at, len) != key {
+            return None;
+        }
+        if len == Key::MAX_LEN && self.finder.is_longer(number) {
+            let is_it = |token: &&LongToken| token.1 == number;
+            return self.finder.longer(&text[at..end], is_it).map(|(_, len)| len);
+        }
+        Some(len)
+    }
+
+    /// Guesses the tokens of some pieces of a text: the longest ones, whether they may be neighbours or
+    /// not. The pieces take turns, so that each waits for memory while others work.
+    pub(crate) fn guess(&self, compact: &Compact, text: &[u8], guesses: &mut [Guess]) {
+        for guess in guesses.iter_mut() {
+            self.prepare(text, guess);
+        }
+        let mut is_done = false;
+        while !is_done {
+            is_done = true;
+            for guess in guesses.iter_mut().filter(|guess| guess.key.is_some()) {
+                let Some(key) = guess.key else { continue };
+                let (number, len) = self
+                    .finder
+                    .first_of(key, guess.lens, |_, _| true)
+                    .unwrap_or_else(|| (compact.units()[usize::from(key.first_eight() as u8)], 1));
+                self.prefetch_text(number);
+                prefetch(&self.parts[number as usize]);
+                guess.tokens[guess.n] = Token { id: TokenId(number), len: len as u32 };
+                guess.n += 1;
+                guess.at += len;
+                self.prepare(text, guess);
+                is_done &= guess.key.is_none();
+            }
+        }
+    }
+
+    /// Asks for the memory in which the next token of a guess is looked for.
+    #[inline(always)]
+    fn prepare(&self, text: &[u8], guess: &mut Guess) {
+        guess.key = None;
+        if guess.at == guess.end || guess.n == guess.tokens.len() {
+            return;
+        }
+        let most = guess.end - guess.at;
+        let key = Key::of(text, guess.at, most.min(Key::MAX_LEN));
+        let (lens, has_longer) = self.finder.lens(key);
+        if has_longer && most > Key::MAX_LEN {
+            return; // To be looked for thoroughly.
+        }
+        (guess.key, guess.lens) = (Some(key), lens);
+        // The first is found most of the time, and if it is not, the second.
+        let mut lens = lens;
+        for _ in 0..2 {
+            if lens != 0 {
+                let len = lens.ilog2();
+                lens ^= 1 << len;
+                self.prefetch(key.prefix(len as usize).hash());
+            }
+        }
+    }
+
+    /// Appends the tokens of a piece of `text`, with numbers for ids, or nothing: then too many tokens
+    /// were tried in vain, and merging is to find them.
+    #[inline]
+    pub(crate) fn encode(
+        &self,
+        compact: &Compact,
+        text: &[u8],
+        guess: &Guess,
+        out: &mut Vec<Token>,
+    ) -> bool {
+        let first = out.len();
+        let end = guess.end;
+        // How many tokens may be tried in vain.
+        let mut tries = 2 * (end - guess.start) + 8;
+        let mut at = guess.start;
+        // The number of the token in front.
+        let mut before = None;
+        for token in &guess.tokens[..guess.n] {
+            let number = token.id.0;
+            if self.len_at(number, text, (at, end)).is_none()
+                || !before.is_none_or(|before| self.are_neighbours(compact.pairs(), before, number))
+            {
+                break;
+            }
+            out.push(*token);
+            at += token.len as usize;
+            before = Some(number);
+        }
+        let mut most = end - at;
+        while at < end {
+            let (number, len) = self.finder.longest(compact, text, at, most);
+            if before.is_none_or(|before| self.are_neighbours(compact.pairs(), before, number)) {
+                out.push(Token { id: TokenId(number), len: len as u32 });
+                at += len;
+                before = Some(number);
+                most = end - at;
+                continue;
+            }
+            most = len - 1;
+            while most == 0 {
+                // Nothing fits behind the token in front, so that one is another.
+                let Some(token) = out[first..].last().copied() else { return false };
+                out.pop();
+                at -= token.len as usize;
+                most = token.len as usize - 1;
+                before = out[first..].last().map(|token| token.id.0);
+            }
+            tries -= 1;
+            if tries == 0 {
+                out.truncate(first);
+                return false;
+            }
+        }
+        true
+    }
+
+    /// Whether two tokens stay as they are next to each other.
+    ///
+    /// Goes back through the merges that made them, the last one first, and looks whether what stood
+    /// at their border at that time would have merged before. Of the same merge, the left one happened
+    /// first.
+    #[inline]
+    fn are_neighbours(&self, pairs: &NarrowTable, mut left: u32, mut right: u32) -> bool {
+        let mut limit = u32::MAX;
+        loop {
+            if self.crossing.may_hold(left, right)
+                && pairs.get(left, right).is_some_and(|product| product < limit)
+            {
+                return false;
+            }
+            if left > right {
+                if left < self.first_product {
+                    return true;
+                }
+                limit = left;
+                left = self.parts[left as usize].right;
+            } else {
+                if right < self.first_product {
+                    return true;
+                }
+                limit = right + 1;
+                right = self.parts[right as usize].left;
+            }
+        }
+    }
+}
+
+/// Finds the longest token that a text begins with.
+#[derive(Clone)]
+struct Finder {
+    /// The lengths of 2 and 3 that tokens have which begin with two bytes, as bits.
+    two: Box<[u8]>,
+    /// Of 4 to 8, by a hash of four bytes.
+    four: Box<[u16]>,
+    /// Of 9 to 15, and as the lowest bit greater ones, by a hash of eight bytes.
+    eight: Box<[u16]>,
+    /// Tokens of up to 15 bytes by a hash of their text: `tag | number + 1`, 0 where free.
+    slots: Box<[u32]>,
+    number_bits: u32,
+    /// What has this number or a greater one is no part of a piece.
+    n_numbers: u32,
+    /// The text of each number, of a longer one the first 15 bytes.
+    keys: Box<[Key]>,
+    /// The longer tokens that begin with 16 bytes, the longest first.
+    longer: HashMap<u128, Vec<LongToken>>,
+    /// Their numbers, in order.
+    is_longer: Vec<u32>,
+}
+
+const LONGER: u16 = 1;
+
+/// The text of a token without a key, and its number.
+type LongToken = (Box<[u8]>, u32);
+
+impl Finder {
+    /// For tokens with numbers below `n_numbers`, and further numbers for whole pieces only.
+    fn new(n_numbers: usize, n_tokens: usize, n_alone: usize) -> Self {
+        let number_bits = (n_numbers + n_alone + 1).ilog2() + 1;
+        Self {
+            two: vec![0; 1 << 16].into(),
+            four: vec![0; 1 << 16].into(),
+            eight: vec![0; 1 << 16].into(),
+            // At most half full.
+            slots: vec![0; 2 * (n_tokens + n_alone) + 2].into(),
+            number_bits,
+            keys: vec![Key::of(&[0], 0, 1); n_numbers + n_alone].into(),
+            n_numbers: n_numbers as u32,
+            longer: HashMap::new(),
+            is_longer: Vec::new(),
+        }
+    }
+
+    /// `None` where a token with that text is there already.
+    fn insert(&mut self, text: &[u8], number: u32) -> Option<()> {
+        let padded = |n: usize| {
+            let mut bytes = [0; 16];
+            bytes[..n].copy_from_slice(&text[..n]);
+            u128::from_le_bytes(bytes)
+        };
+        let len = text.len();
+        match len {
+            0 => return None,
+            1 => {}
+            2 | 3 => self.two[padded(2) as usize] |= 1 << len,
+            4..=8 => self.four[hash_four(padded(4) as u32)] |= 1 << len,
+            _ => {
+                let bit = if Key::fits(len) { 1 << len } else { LONGER };
+                self.eight[hash_eight(padded(8) as u64)] |= bit;
+            }
+        }
+        let Some(key) = Key::new(text) else {
+            let tokens = self.longer.entry(padded(16)).or_default();
+            if tokens.iter().any(|(other, _)| **other == *text) {
+                return None;
+            }
+            tokens.push((text.into(), number));
+            self.is_longer.push(number);
+            self.keys[number as usize] = Key::of(text, 0, Key::MAX_LEN);
+            return Some(());
+        };
+        self.insert_key(key, number)
+    }
+
+    /// `None` where a token with that key is there already.
+    fn insert_key(&mut self, key: Key, number: u32) -> Option<()> {
+        if self.find(key.hash(), |number| self.keys[number as usize] == key).is_some() {
+            return None;
+        }
+        let (mut at, tag) = self.home(key.hash());
+        while self.slots[at] != 0 {
+            at = self.after(at);
+        }
+        self.slots[at] = tag << self.number_bits | (number + 1);
+        self.keys[number as usize] = key;
+        Some(())
+    }
+
+    fn finish(&mut self) {
+        self.is_longer.sort_unstable();
+        for tokens in self.longer.values_mut() {
+            tokens.sort_unstable_by_key(|(text, _)| core::cmp::Reverse(text.len()));
+        }
+    }
+
+    /// The place of a hash to begin with, and its tag.
+    #[inline(always)]
+    fn home(&self, hash: u64) -> (usize, u32) {
+        let at = ((hash >> 32) * self.slots.len() as u64) >> 32;
+        (at as usize, hash as u32 & (u32::MAX >> self.number_bits))
+    }
+
+    #[inline(always)]
+    fn after(&self, at: usize) -> usize {
+        if at + 1 == self.slots.len() { 0 } else { at + 1 }
+    }
+
+    /// The first number of a hash that `is_it`, among those that have its tag.
+    #[inline(always)]
+    fn find(&self, hash: u64, is_it: impl Fn(u32) -> bool) -> Option<u32> {
+        let (mut at, tag) = self.home(hash);
+        loop {
+            let slot = self.slots[at];
+            if slot == 0 {
+                return None;
+            }
+            let number = (slot & ((1 << self.number_bits) - 1)) - 1;
+            if slot >> self.number_bits == tag && is_it(number) {
+                return Some(number);
+            }
+            at = self.after(at);
+        }
+    }
+
+    /// The lengths of more than one byte that a token may have that a key begins with, and whether longer
+    /// tokens may begin as it does.
+    #[inline(always)]
+    fn lens(&self, key: Key) -> (u32, bool) {
+        let eight = key.first_eight();
+        let mut lens = u32::from(self.two[usize::from(eight as u16)])
+            | u32::from(self.four[hash_four(eight as u32)]);
+        let mut has_longer = false;
+        if key.len() > 8 {
+            let long = self.eight[hash_eight(eight)];
+            has_longer = long & LONGER != 0;
+            lens |= u32::from(long & !LONGER);
+        }
+        (lens & ((2 << key.len()) - 1), has_longer)
+    }
+
+    /// The longest token of these lengths that a key begins with, and its length.
+    #[inline(always)]
+    fn first_of(
+        &self,
+        key: Key,
+        mut lens: u32,
+        is_it: impl Fn(u32, Key) -> bool,
+    ) -> Option<(u32, usize)> {
+        while lens != 0 {
+            let len = lens.ilog2() as usize;
+            let prefix = key.prefix(len);
+            let is_part = |number| number < self.n_numbers && is_it(number, prefix);
+            if let Some(number) = self.find(prefix.hash(), is_part) {
+                return Some((number, len));
+            }
+            lens ^= 1 << len;
+        }
+        None
+    }
+
+    /// The longest token of up to `most` bytes that the text at a place begins with, and its length.
+    #[inline(always)]
+    fn longest(&self, compact: &Compact, text: &[u8], at: usize, most: usize) -> (u32, usize) {
+        let key = Key::of(text, at, most.min(Key::MAX_LEN));
+        let (lens, has_longer) = self.lens(key);
+        if has_longer && let Some(found) = self.longer(&text[at..at + most], |_| true) {
+            return found;
+        }
+        let found = self.first_of(key, lens, |number, key| self.keys[number as usize] == key);
+        found.unwrap_or_else(|| (compact.units()[usize::from(key.first_eight() as u8)], 1))
+    }
+
+    /// The longest token without a key that the text begins with and that is one to take.
+    #[cold]
+    #[inline(never)]
+    fn longer(&self, text: &[u8], is_it: impl Fn(&&LongToken) -> bool) -> Option<(u32, usize)> {
+        let sixteen = u128::from_le_bytes(*text.first_chunk()?);
+        let tokens = self.longer.get(&sixteen)?;
+        let found = tokens.iter().find(|token| text.starts_with(&token.0) && is_it(token));
+        found.map(|(token, number)| (*number, token.len()))
+    }
+
+    /// Whether a token has no key.
+    #[cold]
+    fn is_longer(&self, number: u32) -> bool {
+        self.is_longer.binary_search(&number).is_ok()
+    }
+}
+
+#[inline(always)]
+fn hash_four(four: u32) -> usize {
+    (four.wrapping_mul(0x9E37_79B1) >> 16) as usize
+}
+
+#[inline(always)]
+fn hash_eight(eight: u64) -> usize {
+    (eight.wrapping_mul(0x9E37_79B9_7F4A_7C15) >> 48) as usize
+}
+
+/// A set of pairs that says no for most of those that it does not hold (Bloom 1970), by two bits of
+/// one word: it fits the second cache, where the table of pairs does not.
+#[derive(Clone)]
+struct PairFilter {
+    words: Box<[u64]>,
+    shift: u32,
+}
+
+impl PairFilter {
+    fn new(n_pairs: usize) -> Self {
+        let words = (n_pairs / 8 + 1).next_power_of_two();
+        Self { words: vec![0; words].into(), shift: u64::BITS - words.ilog2() }
+    }
+
+    #[inline(always)]
+    fn place(&self, left: u32, right: u32) -> (usize, u64) {
+        let key = u64::from(left) << 32 | u64::from(right);
+        let hash = key.wrapping_mul(0x9E37_79B9_7F4A_7C15);
+        let word = hash.checked_shr(self.shift).unwrap_or(0) as usize;
+        let bits = 1 << (hash >> 20 & 63) | 1 << (hash >> 26 & 63);
+        (word, bits)
+    }
+
+    fn insert(&mut self, left: u32, right: u32) {
+        let (word, bits) = self.place(left, right);
+        self.words[word] |= bits;
+    }
+
+    #[inline(always)]
+    fn may_hold(&self, left: u32, right: u32) -> bool {
+        let (word, bits) = self.place(left, right);
+        self.words[word] & bits == bits
+    }
+}
