@@ -4,13 +4,16 @@
 
 use std::time::{Duration, Instant};
 
+use formats::sentencepiece::{ModelType, NormalizerSpec, SentencePieceModel, TrainerSpec};
 use formats::tokenizer_json::TokenizerJson;
 use formats::vocab_txt::VocabTxt;
+use tokenizer::convert::{ConvertOptions, Target, convert, prove};
+use tokenizer::verify::{Texts, Verdict};
 use tokenizer::{
-    AddedToken, BertCase, DecodeOptions, EncodeOptions, LoadOptions, Policy, Side, SpecialSet,
-    TiktokenEncoding, Tokenizer, Truncation,
+    AddedToken, BertCase, DecodeOptions, Document, EncodeOptions, LoadOptions, Policy, Side,
+    SpecialSet, TiktokenEncoding, Tokenizer, Truncation,
 };
-use tokenizer_core::TokenId;
+use tokenizer_core::{TokenId, TokenKind};
 
 fn r50k() -> Tokenizer {
     Tokenizer::from_encoding(TiktokenEncoding::R50kBase)
@@ -249,10 +252,82 @@ fn four_hundred_thousand_added_tokens_load_at_once() {
     let document = TokenizerJson::parse(file.as_bytes()).unwrap();
     let tokenizer = Tokenizer::from_tokenizer_json(&document).unwrap();
     let elapsed = start.elapsed();
-    // One second with optimizations; without them some twenty times as long.
-    let limit = Duration::from_secs(if cfg!(debug_assertions) { 60 } else { 3 });
+    println!("{elapsed:?}");
+    // Less than a second with optimizations; without them it is four, on a machine that is busy
+    // more. In quadratic time it would be hours.
+    let limit = Duration::from_secs(if cfg!(debug_assertions) { 30 } else { 1 });
     assert!(elapsed < limit, "{elapsed:?}");
     assert_eq!(ids(&tokenizer, "a<extra_399999>b<extra_7>"), [0, 400_001, 1, 9]);
+}
+
+/// huggingface/tokenizers#1311, #1682, #759; transformers#24233, #25316; sentencepiece#1042: "thermal"
+/// is one token of the .model and three of the converted file, as merges are missing or in another
+/// order. Pieces with a space inside and merges of two equal halves stay, and the way back exists.
+#[test]
+fn a_converted_sentencepiece_model_merges_alike() {
+    let pieces = [
+        "▁t",
+        "he",
+        "▁a",
+        "▁b",
+        "er",
+        "▁the",
+        "al",
+        "▁▁",
+        "mal",
+        "▁ther",
+        "▁▁▁▁",
+        "▁a▁b",
+        "rm",
+        "▁therm",
+        "▁thermal",
+        "▁",
+        "t",
+        "h",
+        "e",
+        "r",
+        "m",
+        "a",
+        "l",
+        "b",
+    ];
+    let mut model = SentencePieceModel::default();
+    model.pieces.push("<unk>", 0.0, TokenKind::Unknown);
+    model.pieces.push("<s>", 0.0, TokenKind::Control);
+    for (piece, score) in pieces.iter().zip(0u16..) {
+        model.pieces.push(piece, -f32::from(score), TokenKind::Normal);
+    }
+    let mut trainer = TrainerSpec::default();
+    trainer.set_model_type(ModelType::Bpe);
+    model.trainer_spec = Some(trainer);
+    let mut normalizer = NormalizerSpec::default();
+    normalizer.remove_extra_whitespaces = Some(false);
+    model.normalizer_spec = Some(normalizer);
+    let original = Document::SentencePiece(Box::new(model));
+    let options = ConvertOptions::default();
+    let json = convert(&original, Target::TokenizerJson, &options).unwrap();
+    let back = convert(&json.document, Target::SentencePiece, &options).unwrap();
+    let lowered = |document: &Document| document.lower(&LoadOptions::default()).unwrap();
+    let (first, second) = (lowered(&original), lowered(&json.document));
+    let third = lowered(&back.document);
+    let id = |piece: &str| 2 + pieces.iter().position(|p| *p == piece).unwrap() as u32;
+    for (text, expected) in [
+        ("thermal", vec!["▁thermal"]),
+        ("therma", vec!["▁therm", "a"]),
+        ("   thermal", vec!["▁▁", "▁", "▁thermal"]),
+        ("a b", vec!["▁a▁b"]),
+    ] {
+        let expected: Vec<u32> = expected.into_iter().map(id).collect();
+        for tokenizer in [&first, &second, &third] {
+            assert_eq!(ids(tokenizer, text), expected, "{text:?}");
+        }
+    }
+    let mut texts = Texts::builtin();
+    texts.push_tokens(&first);
+    for converted in [&json, &back] {
+        let checks = prove(&original, converted, &options, &texts).unwrap();
+        assert!(checks.iter().all(|check| check.verdict() == Verdict::Passed), "{checks:?}");
+    }
 }
 
 fn decoder(part: &str) -> Tokenizer {
