@@ -62,7 +62,8 @@ pub(super) fn to_json(model: &SentencePieceModel) -> Result<Json, ConvertError> 
         ModelType::Word => {
             return refuse(
                 "trainer_spec.model_type",
-                "whole words, which a tokenizer.json holds without SentencePiece's unknown ones",
+                "whole words: unknown words in a row are one token, and a WordLevel model of a \
+                 tokenizer.json makes one of each",
             );
         }
     };

@@ -1,9 +1,14 @@
 //! What SentencePiece does to white space, as normalizers of a tokenizer.json and back.
 
+use std::collections::BTreeMap;
+
 use formats::sentencepiece::SentencePieceModel;
 use formats::tokenizer_json as doc;
+use normalize::Charsmap;
+use tokenizer_core::Normalize;
 
 use super::{ConvertError, Target};
+use crate::lower::normalizers;
 
 pub(super) const MARK: char = '\u{2581}';
 /// SentencePiece drops spaces in front, and behind the text spaces and marks.
@@ -85,8 +90,25 @@ impl Spaces {
         if let Some(normalizer) = &json.normalizer {
             flatten(normalizer, &mut normalizers);
         }
-        for (place, normalizer) in normalizers.iter().enumerate() {
-            spaces.take(normalizer, place)?;
+        let mut rest = &normalizers[..];
+        if let [doc::Normalizer::Precompiled { charsmap }, behind @ ..] = rest {
+            spaces.charsmap.clone_from(charsmap);
+            rest = behind;
+        }
+        let (by_char, rest) =
+            rest.split_at(rest.iter().take_while(|step| is_char_by_char(step)).count());
+        if !by_char.is_empty() {
+            spaces.charsmap = with_chars(&spaces.charsmap, by_char)?;
+        }
+        rest.iter().try_for_each(|step| spaces.take(step))?;
+        let puts_in_front = spaces.add_dummy_prefix && !spaces.remove_extra;
+        if puts_in_front && by_char.iter().any(|step| deletes(step)) {
+            return Err(ConvertError::new(
+                "normalizer",
+                format!(
+                    "deletes characters: a {TARGET} puts a space in front of a text of nothing else"
+                ),
+            ));
         }
         let mut splitters = Vec::new();
         if let Some(pre_tokenizer) = &json.pre_tokenizer {
@@ -124,12 +146,9 @@ impl Spaces {
         Ok(spaces)
     }
 
-    fn take(&mut self, normalizer: &doc::Normalizer, place: usize) -> Result<(), ConvertError> {
+    fn take(&mut self, normalizer: &doc::Normalizer) -> Result<(), ConvertError> {
         let mark = MARK.to_string();
         match normalizer {
-            doc::Normalizer::Precompiled { charsmap } if place == 0 => {
-                self.charsmap.clone_from(charsmap);
-            }
             doc::Normalizer::Prepend { prepend }
                 if !self.add_dummy_prefix
                     && (*prepend == mark || (prepend == " " && !self.escape)) =>
@@ -153,6 +172,7 @@ impl Spaces {
             other => {
                 let shown = match other {
                     doc::Normalizer::Precompiled { .. } => "a charsmap behind other steps".into(),
+                    other if is_char_by_char(other) => format!("{other:?} behind these"),
                     other => format!("{other:?}"),
                 };
                 return Err(ConvertError::new(
@@ -163,6 +183,57 @@ impl Spaces {
         }
         Ok(())
     }
+}
+
+/// Whether a normalizer makes of each character what it makes of it alone.
+fn is_char_by_char(normalizer: &doc::Normalizer) -> bool {
+    match normalizer {
+        doc::Normalizer::Lowercase | doc::Normalizer::StripAccents | doc::Normalizer::Nmt => true,
+        doc::Normalizer::Replace(doc::Replace {
+            pattern: doc::Pattern::String(pattern),
+            content,
+        }) => {
+            let marks_spaces = pattern == " " && content.starts_with(MARK);
+            pattern.chars().count() == 1 && !marks_spaces
+        }
+        _ => false,
+    }
+}
+
+/// Whether such a normalizer leaves nothing of some character.
+fn deletes(normalizer: &doc::Normalizer) -> bool {
+    match normalizer {
+        doc::Normalizer::Replace(replace) => replace.content.is_empty(),
+        doc::Normalizer::StripAccents | doc::Normalizer::Nmt => true,
+        _ => false,
+    }
+}
+
+/// The rules of a charsmap, none if it is empty, followed by steps that work character by character:
+/// what the rules write goes through them, and so does every character that no rule is for. A rule
+/// for one character takes nothing from longer ones, which come first.
+fn with_chars(charsmap: &[u8], steps: &[&doc::Normalizer]) -> Result<Vec<u8>, ConvertError> {
+    let fail = |error: &dyn std::fmt::Display| ConvertError::new("normalizer", error.to_string());
+    let steps = doc::Normalizer::Sequence(steps.iter().map(|&step| step.clone()).collect());
+    let steps = normalizers::lower(&steps, "normalizer").map_err(|error| fail(&error))?;
+    let mut rules: BTreeMap<String, String> = BTreeMap::new();
+    for c in '\u{1}'..=char::MAX {
+        let c = c.to_string();
+        let target = steps.normalize(&c).into_owned();
+        if target != c {
+            rules.insert(c, target);
+        }
+    }
+    if !charsmap.is_empty() {
+        let charsmap = Charsmap::from_bytes(charsmap).map_err(|error| fail(&error))?;
+        for (source, target) in charsmap.rules() {
+            let source = String::from_utf8(source)
+                .map_err(|_| fail(&"the charsmap has a rule for a part of a character"))?;
+            rules.insert(source, steps.normalize(target).into_owned());
+        }
+    }
+    let charsmap = Charsmap::from_rules(rules).map_err(|error| fail(&error))?;
+    Ok(charsmap.to_bytes())
 }
 
 fn flatten<'d>(normalizer: &'d doc::Normalizer, steps: &mut Vec<&'d doc::Normalizer>) {

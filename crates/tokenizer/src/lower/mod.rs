@@ -6,7 +6,7 @@
 
 mod gguf;
 mod gpt2;
-mod normalizers;
+pub(crate) mod normalizers;
 mod sentencepiece;
 mod spm_normalizer;
 mod spm_pieces;

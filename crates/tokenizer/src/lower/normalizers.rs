@@ -15,7 +15,7 @@ pub(super) fn bert(uncased: bool) -> Box<dyn Normalize> {
     Box::new(BertNormalizer::new(true, true, None, uncased))
 }
 
-pub(super) fn lower(
+pub(crate) fn lower(
     normalizer: &doc::Normalizer,
     path: &str,
 ) -> Result<Box<dyn Normalize>, LowerError> {
