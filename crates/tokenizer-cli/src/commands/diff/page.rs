@@ -53,6 +53,10 @@ pub(super) fn page(
                 let _ = write!(body, "<div><small>{}</small> {}</div>", i + 1, row(tokens));
             }
             body.push_str("</span>");
+            // Boxes show a line break as `\n`; the text behind it stands on a line of its own.
+            if text[block.span.range()].ends_with('\n') {
+                body.push_str("<br>");
+            }
         }
         body.push_str("</div>");
     }

@@ -15,11 +15,11 @@ body{margin:0 auto;max-width:70rem;padding:1rem;background:var(--paper);color:va
 h1{font-size:1.3rem}h2{font-size:1.05rem;margin:1.6rem 0 .3rem}\
 p{margin:.3rem 0}small,.soft{color:var(--soft)}\
 .chips{display:flex;flex-wrap:wrap;gap:.25rem}\
-.chip{background:var(--chip);border:1px solid var(--line);border-radius:.3rem;padding:0 .35rem;font-family:ui-monospace,monospace;white-space:pre;unicode-bidi:isolate}\
-.wide{overflow-x:auto}\
+.chip{background:var(--chip);border:1px solid var(--line);border-radius:.3rem;padding:0 .35rem;font-family:ui-monospace,monospace;white-space:pre-wrap;overflow-wrap:anywhere;max-width:100%;unicode-bidi:isolate}\
+.wide{overflow-x:auto}.wide .chip{white-space:pre}\
 table{border-collapse:collapse}td,th{padding:.15rem .6rem .15rem 0;text-align:left;vertical-align:top}\
 td.n{text-align:right;font-variant-numeric:tabular-nums;color:var(--soft)}\
-svg{display:block}svg text{fill:var(--ink);font:13px ui-monospace,monospace}\
+svg{display:block}svg text{fill:var(--ink);font:13px ui-monospace,monospace;paint-order:stroke;stroke:var(--paper);stroke-width:4px;stroke-linejoin:round}\
 svg text.s{fill:var(--soft);font-size:11px}\
 svg path{fill:none;stroke:var(--line);stroke-width:1.5}svg path.best{stroke:var(--best);stroke-width:3}\
 svg circle{fill:var(--ink)}";
@@ -186,14 +186,16 @@ fn lattice(
         base + 28,
         base + 28
     );
+    // Labels go over all arcs, and the best path over the others.
+    placed.sort_by_key(|(edge, ..)| edge.is_best);
+    let mut labels = String::new();
     for (edge, from, to, level) in placed {
         let (x, end) = (16 + from * STEP, 16 + to * STEP);
         let y = base - LEVEL * (level + 1);
         let class = if edge.is_best { " class=best" } else { "" };
         let _ = write!(
             out,
-            "<path{class} d=\"M{x} {base}C{} {y} {} {y} {} {y}L{} {y}C{} {y} {} {y} {end} {base}\"><title>{} score {:.4}, best through it {:.4}, posterior {:.3}</title></path>\
-             <text x={} y={} text-anchor=middle>{}</text><text class=s x={} y={} text-anchor=middle>{:.2}</text>",
+            "<path{class} d=\"M{x} {base}C{} {y} {} {y} {} {y}L{} {y}C{} {y} {} {y} {end} {base}\"><title>{} score {:.4}, best through it {:.4}, posterior {:.3}</title></path>",
             x + 4,
             x + 6,
             x + 14,
@@ -203,7 +205,11 @@ fn lattice(
             escape(&edge_text(edge, piece, tokenizer)),
             edge.score,
             edge.best_through,
-            edge.posterior,
+            edge.posterior
+        );
+        let _ = write!(
+            labels,
+            "<text x={} y={} text-anchor=middle>{}</text><text class=s x={} y={} text-anchor=middle>{:.2}</text>",
             (x + end) / 2,
             y - 3,
             escape(&edge_text(edge, piece, tokenizer)),
@@ -212,6 +218,7 @@ fn lattice(
             edge.score
         );
     }
+    out.push_str(&labels);
     for (i, window) in places.iter().enumerate() {
         let x = 16 + i * STEP;
         let _ = write!(out, "<circle cx={x} cy={base} r=3 />");
