@@ -300,9 +300,8 @@ fn a_converted_sentencepiece_model_merges_alike() {
     let mut trainer = TrainerSpec::default();
     trainer.set_model_type(ModelType::Bpe);
     model.trainer_spec = Some(trainer);
-    let mut normalizer = NormalizerSpec::default();
-    normalizer.remove_extra_whitespaces = Some(false);
-    model.normalizer_spec = Some(normalizer);
+    model.normalizer_spec =
+        Some(NormalizerSpec { remove_extra_whitespaces: Some(false), ..Default::default() });
     let original = Document::SentencePiece(Box::new(model));
     let options = ConvertOptions::default();
     let json = convert(&original, Target::TokenizerJson, &options).unwrap();
