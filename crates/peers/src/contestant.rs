@@ -16,8 +16,14 @@ pub trait Contestant {
         requests.iter().map(|request| self.encode(request)).collect()
     }
 
-    /// Why a difference in the answer to this is none: a fault of the contestant that is known.
+    /// Why a difference in the answer to this is none: a fault of the contestant that is known, or
+    /// of the file.
     fn excuse(&mut self, _request: &Request<'_>) -> Option<String> {
+        None
+    }
+
+    /// As [`excuse`](Self::excuse), for decoding.
+    fn excuse_decoding(&mut self, _request: &DecodeRequest<'_>) -> Option<String> {
         None
     }
 

@@ -283,8 +283,9 @@ struct Abilities {
     special: bool,
     template: bool,
     pairs: bool,
-    /// Of how many texts one comes with a second.
-    one_pair_in: u64,
+    /// Whether long texts are cut into windows. Which ones depends on both texts of a pair, so pairs
+    /// are frequent then.
+    truncates: bool,
     skip_special: Skip,
 }
 
@@ -300,7 +301,7 @@ const ALL: Abilities = Abilities {
     special: true,
     template: true,
     pairs: true,
-    one_pair_in: 6,
+    truncates: false,
     skip_special: Skip::Either,
 };
 
@@ -419,13 +420,18 @@ impl<'p> Fuzz<'p> {
     fn question(&mut self, abilities: Abilities) -> Question {
         let mut flag = |able: bool| able && self.rng.below(2) == 0;
         let (special, template) = (flag(abilities.special), flag(abilities.template));
-        let pair = abilities.pairs && self.rng.below(abilities.one_pair_in) == 0;
-        Question {
-            first: self.texts.next_text(),
-            second: pair.then(|| self.texts.next_text()),
-            special,
-            template,
-        }
+        let one_in = if abilities.truncates { 2 } else { 6 };
+        let pair = abilities.pairs && self.rng.below(one_in) == 0;
+        // The windows of one text are combined with those of the other.
+        let longest = if pair && abilities.truncates { 60 } else { usize::MAX };
+        let mut text = || {
+            let text = self.texts.next_text();
+            match text.char_indices().nth(longest) {
+                Some((end, _)) => text[..end].to_owned(),
+                None => text,
+            }
+        };
+        Question { first: text(), second: pair.then(text), special, template }
     }
 
     /// A number of texts; gives what differed.
@@ -466,8 +472,9 @@ impl<'p> Fuzz<'p> {
         let requests: Vec<DecodeRequest<'_>> =
             ids.iter().map(|ids| DecodeRequest { ids, skip_special }).collect();
         let (our_texts, their_texts) = (ours.decode_all(&requests), theirs.decode_all(&requests));
-        for ((ids, ours), theirs) in ids.iter().zip(&our_texts).zip(&their_texts) {
-            let verdict = compare::decodings(ours, theirs);
+        for ((ids, ours), text) in ids.iter().zip(&our_texts).zip(&their_texts) {
+            let request = DecodeRequest { ids, skip_special };
+            let verdict = excused_decoding(compare::decodings(ours, text), &request, theirs);
             record(row, &mut found, verdict, || Input::Ids(ids.clone(), skip_special));
         }
         found
@@ -511,9 +518,8 @@ impl<'p> Fuzz<'p> {
             self.texts.set_hints(hints);
             let mut ours = Ours::new(&tokenizer, pads);
             // A padding of pairs is a batch's, and ours has batches of single texts alone.
-            // Which windows overflow depends on both texts.
-            let one_pair_in = if document["truncation"].is_null() { 6 } else { 2 };
-            let abilities = Abilities { pairs: !pads, one_pair_in, ..ALL };
+            let truncates = !document["truncation"].is_null();
+            let abilities = Abilities { pairs: !pads, truncates, ..ALL };
             let batch = (n - row.texts).min(40) as usize;
             let found = self.round(&mut ours, &mut theirs, &tokenizer, abilities, batch, &mut row);
             // One of each part tells enough of a random document.
@@ -613,7 +619,8 @@ impl Input {
             }
             Self::Ids(ids, skip_special) => {
                 let request = DecodeRequest { ids, skip_special: *skip_special };
-                compare::decodings(&ours.decode(&request), &theirs.decode(&request))
+                let verdict = compare::decodings(&ours.decode(&request), &theirs.decode(&request));
+                excused_decoding(verdict, &request, theirs)
             }
         }
     }
@@ -632,6 +639,17 @@ fn excused(verdict: Verdict, question: &Question, theirs: &mut dyn Contestant) -
         return verdict;
     }
     theirs.excuse(&question.request()).map_or(verdict, Verdict::Skipped)
+}
+
+fn excused_decoding(
+    verdict: Verdict,
+    request: &DecodeRequest<'_>,
+    theirs: &mut dyn Contestant,
+) -> Verdict {
+    if verdict.part().is_none() {
+        return verdict;
+    }
+    theirs.excuse_decoding(request).map_or(verdict, Verdict::Skipped)
 }
 
 fn record(

@@ -36,6 +36,8 @@ fn truncated() {
     let whole = bpe(r#"{"a": 0}"#, "[]", "");
     for end in 1..whole.len() {
         assert!(Document::parse(&whole.as_bytes()[..end]).is_err(), "{end}");
+        let error = TokenizerJson::parse(&whole.as_bytes()[..end]).unwrap_err();
+        refused(&error, ErrorKind::Truncated, &["line 1 column", "middle"]);
     }
 }
 
@@ -81,7 +83,8 @@ fn a_merge_that_names_an_absent_token() {
 fn a_prefix_longer_than_the_token() {
     let prefix = r####""continuing_subword_prefix": "##abc","####;
     let file = bpe(r#"{"a": 0, "b": 1, "ab": 2}"#, r#"["a b"]"#, prefix);
-    assert!(TokenizerJson::parse(file.as_bytes()).is_err());
+    let words = ["line 1 column", "$.model.merges[0]", "##abc"];
+    refused(&TokenizerJson::parse(file.as_bytes()).unwrap_err(), ErrorKind::Invalid, &words);
 }
 
 #[test]
@@ -131,13 +134,14 @@ fn invalid_utf8() {
     let mut file = bpe(r#"{"a": 0}"#, "[]", "").into_bytes();
     let at = file.iter().position(|&byte| byte == b'a').unwrap();
     file[at] = 0xFF;
-    assert!(TokenizerJson::parse(&file).is_err());
+    let words = [&format!("column {}", at + 1)[..], "UTF-8"];
+    refused(&TokenizerJson::parse(&file).unwrap_err(), ErrorKind::Syntax, &words);
 }
 
 #[test]
 fn an_empty_vocabulary() {
     json_refused(&bpe("{}", "[]", ""), ErrorKind::Missing, &["empty"]);
-    assert!(tiktoken::parse(b"").is_err());
-    assert!(VocabTxt::parse(b"").is_err());
-    assert!(SentencePieceModel::parse(b"").is_err());
+    refused(&tiktoken::parse(b"").unwrap_err(), ErrorKind::Missing, &["empty"]);
+    refused(&VocabTxt::parse(b"").unwrap_err(), ErrorKind::Missing, &["empty"]);
+    refused(&SentencePieceModel::parse(b"").unwrap_err(), ErrorKind::Missing, &["empty"]);
 }

@@ -4,8 +4,8 @@ use std::collections::HashSet;
 
 use tokenizers::tokenizer::normalizer::Range;
 use tokenizers::{
-    EncodeInput, Encoding, NormalizedString, Normalizer, NormalizerWrapper, OffsetReferential,
-    OffsetType, PostProcessor, PostProcessorWrapper, Tokenizer,
+    EncodeInput, Encoding, Model, NormalizedString, Normalizer, NormalizerWrapper,
+    OffsetReferential, OffsetType, PostProcessor, PostProcessorWrapper, Tokenizer,
 };
 
 use crate::contestant::{Contestant, DecodeRequest, Encoded, Outcome, Request};
@@ -124,7 +124,15 @@ impl Contestant for HuggingFace {
         if any(&|text| writes_from_nothing(tokenizer, text)) {
             return Some("its normalizer writes text that stands for none".to_owned());
         }
-        None
+        let has_shared_id = |text: &str| {
+            let encoding = tokenizer.encode(text, false);
+            encoding.is_ok_and(|encoding| self.shares_ids(encoding.get_ids()))
+        };
+        any(&has_shared_id).then(|| SHARED.to_owned())
+    }
+
+    fn excuse_decoding(&mut self, request: &DecodeRequest<'_>) -> Option<String> {
+        self.shares_ids(request.ids).then(|| SHARED.to_owned())
     }
 
     fn decode(&mut self, request: &DecodeRequest<'_>) -> Outcome<String> {
@@ -132,7 +140,20 @@ impl Contestant for HuggingFace {
     }
 }
 
+/// Added tokens are numbered on from the *number* of the model's tokens: where ids have gaps, two
+/// tokens can have one id, and 0.23 keeps the normalized text of the one for the other. Ours, which
+/// goes by ids where it trims offsets, takes one for the other.
+const SHARED: &str = "an added token has the id of another token";
+
 impl HuggingFace {
+    fn shares_ids(&self, ids: &[u32]) -> bool {
+        let added = self.special.get_added_tokens_decoder();
+        ids.iter().any(|id| {
+            let in_model = self.special.get_model().id_to_token(*id);
+            added.get(id).is_some_and(|token| in_model.is_some_and(|text| text != token.content))
+        })
+    }
+
     /// Ours never makes a control token of text unless it is told to, and then by matching the
     /// text of the token. Theirs lets the model make it too, where its vocabulary has it.
     fn model_makes_special(&self, tokenizer: &Tokenizer, text: &str) -> bool {
