@@ -42,12 +42,15 @@ struct Merger<'m> {
     /// How many pieces the table asked for, and how many have to be before more is done about them.
     asked: usize,
     patience: usize,
+    /// The bytes of those that were merged.
+    asked_bytes: usize,
     /// Once it is worth it: what finds tokens without merging. Then the table needs no words.
     longest: Option<(&'m Compact, &'m Longest)>,
     /// Of this size, once it is worth it.
     memory: Option<Memory>,
     memory_size: usize,
     guesses: Vec<Guess>,
+    hard_windows: usize,
 }
 
 /// A session that asked for so many pieces has what finds tokens fast built: that costs about as much
@@ -80,10 +83,12 @@ impl<'m> Encoder<'m> {
                 window: Vec::new(),
                 asked: 0,
                 patience: ASKED_BEFORE_WORDS.min(size.short),
+                asked_bytes: 0,
                 longest,
                 memory: None,
                 memory_size,
                 guesses: Vec::new(),
+                hard_windows: 0,
             },
         }
     }
@@ -96,8 +101,9 @@ impl<'m> Encoder<'m> {
 
     #[inline]
     fn encode_batch(&mut self, text: &[u8], pieces: &[Span], sink: &mut impl Sink) {
-        if self.merger.asked > self.merger.patience
-            && self.merger.longest.is_none()
+        let merger = &self.merger;
+        if (merger.asked > merger.patience || merger.asked_bytes > LONG)
+            && merger.longest.is_none()
             && !self.table.has_words()
         {
             let model = self.merger.model;
@@ -174,11 +180,11 @@ impl<'m> Encoder<'m> {
 fn divide(size: Size) -> (Size, Size, usize) {
     const LINE: usize = 64;
     let mut later = size;
-    (later.short, later.long, later.ring) = (size.short * 5 / 8, size.long / 12, 0);
+    (later.short, later.long, later.ring) = (size.short * 9 / 16, size.long / 12, 0);
     let lines = size.short - later.short + size.long - later.long;
     let memory = lines * LINE + size.ring * 10;
     let mut first = later;
-    first.short += memory * 3 / 8 / LINE;
+    first.short += memory * 11 / 32 / LINE;
     (first, later, memory)
 }
 
@@ -190,6 +196,7 @@ impl Miss for Merger<'_> {
             return;
         }
         self.asked += 1;
+        self.asked_bytes += piece.len();
         match self.whole_piece(piece) {
             Some(id) => tokens.push(Token { id, len: piece.len() as u32 }),
             None => self.merge(piece, tokens),
@@ -280,7 +287,9 @@ impl Merger<'_> {
                 self.guesses.push(Guess::new(piece.start, piece.end));
             }
         }
-        longest.guess(compact, text, &mut self.guesses);
+        if self.guesses.len() > 1 {
+            longest.guess(compact, text, &mut self.guesses);
+        }
         for ((found, &hash), piece) in found.iter_mut().zip(&hashes).zip(pieces) {
             let first = tokens.len();
             if !self.check(*found, text, *piece, tokens) {
@@ -292,7 +301,8 @@ impl Merger<'_> {
                 let bytes = &text[piece.range()];
                 if let Some(id) = longest.long_alone(bytes) {
                     tokens.push(Token { id, len: bytes.len() as u32 });
-                } else if piece.len() <= 2 * WINDOW && longest.encode(compact, text, &guess, tokens)
+                } else if piece.len() <= 2 * WINDOW
+                    && longest.encode(compact, text, &guess, 2 * piece.len() + 8, tokens)
                 {
                     let new = &mut tokens[first..];
                     if let Some(memory) = &mut self.memory {
@@ -342,7 +352,10 @@ impl Merger<'_> {
     fn merge(&mut self, piece: &[u8], tokens: &mut Vec<Token>) {
         match self.model.compact() {
             Some(compact) if (1..=LONGEST).contains(&piece.len()) => compact.merge(piece, tokens),
-            Some(_) if piece.len() > 2 * WINDOW => {
+            Some(compact) if piece.len() > 2 * WINDOW => {
+                if piece.len() > LONG && self.longest.is_none() {
+                    self.longest = self.model.longest().map(|longest| (compact, longest));
+                }
                 self.merge_windows(piece, WINDOW, OVERLAP, tokens);
             }
             _ => self.merge_in(Context::WHOLE, piece, tokens),
@@ -370,7 +383,7 @@ impl Merger<'_> {
         let first = tokens.len();
         let mut next = core::mem::take(&mut self.window);
         let mut end = window.min(piece.len());
-        self.merge_in(Context::WHOLE, &piece[..end], tokens);
+        self.encode_part(&piece[..end], tokens);
         while end < piece.len() {
             // The tokens at hand are the encoding of the piece up to `end`. Back to where one begins:
             let (mut at, mut start) = (tokens.len(), end);
@@ -380,7 +393,7 @@ impl Merger<'_> {
             }
             let new_end = (end + window - overlap).min(piece.len());
             next.clear();
-            self.merge_in(Context::WHOLE, &piece[start..new_end], &mut next);
+            self.encode_part(&piece[start..new_end], &mut next);
             let Some((kept, from)) = shared(&tokens[at..], &next) else {
                 // As one, then: it takes longer, but not more than it always would.
                 tokens.truncate(first);
@@ -392,6 +405,24 @@ impl Merger<'_> {
             end = new_end;
         }
         self.window = next;
+    }
+
+    /// Appends the tokens of a window. Where the longest tokens are mostly wrong, as in random letters,
+    /// merging is faster; then that is what is done for some windows.
+    fn encode_part(&mut self, part: &[u8], tokens: &mut Vec<Token>) {
+        self.hard_windows = self.hard_windows.saturating_sub(1);
+        if let Some((compact, longest)) = self.longest
+            && self.hard_windows == 0
+        {
+            let first = tokens.len();
+            let guess = Guess::new(0, part.len());
+            if longest.encode(compact, part, &guess, part.len() / 8, tokens) {
+                compact.name(&mut tokens[first..]);
+                return;
+            }
+            self.hard_windows = 32;
+        }
+        self.merge_in(Context::WHOLE, part, tokens);
     }
 
     fn merge_in(&mut self, context: Context, piece: &[u8], tokens: &mut Vec<Token>) {
@@ -468,6 +499,8 @@ impl Merger<'_> {
     }
 }
 
+/// So many bytes are worth as much as [`ASKED_BEFORE_WORDS`] pieces.
+const LONG: usize = 1 << 16;
 /// Longer pieces than two of these are merged in windows of so many bytes.
 const WINDOW: usize = 2048;
 /// Windows share at least so many bytes, in which they have to agree on one token.
@@ -595,6 +628,8 @@ mod tests {
             let model = random_model(&mut rng, letters, n_merges);
             compacts += usize::from(model.compact().is_some());
             let mut session = model.session();
+            let mut fast = model.session();
+            fast.merger.longest = model.compact().zip(model.longest());
             for _ in 0..10 {
                 let len = rng.below(400) as usize;
                 let mut piece: Vec<u8> =
@@ -610,6 +645,8 @@ mod tests {
                     // What stands before the piece's tokens stays.
                     let mut tokens = vec![Token { id: TokenId(7), len: 1 }];
                     session.merger.merge_windows(&piece, window, overlap, &mut tokens);
+                    assert_eq!(tokens.split_off(1), whole, "{window} {overlap} {piece:?}");
+                    fast.merger.merge_windows(&piece, window, overlap, &mut tokens);
                     assert_eq!(tokens.split_off(1), whole, "{window} {overlap} {piece:?}");
                     windowed += 1;
                 }
@@ -649,7 +686,7 @@ mod tests {
                     for guess in [guess, Guess::new(span.start, span.end)] {
                         // What stands before the piece's tokens stays.
                         whole.push(Token { id: TokenId(7), len: 1 });
-                        if longest.encode(compact, &text, &guess, &mut whole) {
+                        if longest.encode(compact, &text, &guess, 130, &mut whole) {
                             compact.name(&mut whole[1..]);
                             assert_eq!(whole.split_off(1), expected, "{text:?} {span:?}");
                             found += 1;

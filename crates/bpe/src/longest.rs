@@ -85,7 +85,7 @@ impl Longest {
         let n_merges = pairs.iter().count();
         let mut parts = vec![Parts { left: 0, right: 0 }; n_numbers].into_boxed_slice();
         let mut first_product = u32::MAX;
-        let mut crossing = PairFilter::new(n_merges);
+        let mut crossing = PairFilter::new(pairs.max_product());
         let alone: Vec<_> = alone.collect();
         let mut finder = Finder::new(n_numbers, n_merges + 256, alone.len());
         for (left, right, product) in pairs.iter() {
@@ -94,7 +94,7 @@ impl Longest {
             }
             first_product = first_product.min(product);
             parts[product as usize] = Parts { left, right };
-            crossing.insert(left, right);
+            crossing.insert(left, right, product);
             finder.insert(text_of(product)?, product)?;
         }
         for (&unit, byte) in compact.units().iter().zip(0..=u8::MAX) {
@@ -223,27 +223,27 @@ impl Longest {
         }
     }
 
-    /// Appends the tokens of a piece of `text`, with numbers for ids, or nothing: then too many tokens
-    /// were tried in vain, and merging is to find them.
+    /// Appends the tokens of a piece of `text`, with numbers for ids, or nothing: then so many tokens were
+    /// tried in vain, and merging is to find them.
     #[inline]
     pub(crate) fn encode(
         &self,
         compact: &Compact,
         text: &[u8],
         guess: &Guess,
+        mut tries: usize,
         out: &mut Vec<Token>,
     ) -> bool {
+        let are_neighbours = |left, right| self.are_neighbours(compact.pairs(), left, right);
         let first = out.len();
         let end = guess.end;
-        // How many tokens may be tried in vain.
-        let mut tries = 2 * (end - guess.start) + 8;
         let mut at = guess.start;
         // The number of the token in front.
         let mut before = None;
         for token in &guess.tokens[..guess.n] {
             let number = token.id.0;
             if self.len_at(number, text, (at, end)).is_none()
-                || !before.is_none_or(|before| self.are_neighbours(compact.pairs(), before, number))
+                || !before.is_none_or(|before| are_neighbours(before, number))
             {
                 break;
             }
@@ -254,7 +254,7 @@ impl Longest {
         let mut most = end - at;
         while at < end {
             let (number, len) = self.finder.longest(compact, text, at, most);
-            if before.is_none_or(|before| self.are_neighbours(compact.pairs(), before, number)) {
+            if before.is_none_or(|before| are_neighbours(before, number)) {
                 out.push(Token { id: TokenId(number), len: len as u32 });
                 at += len;
                 before = Some(number);
@@ -270,11 +270,11 @@ impl Longest {
                 most = token.len as usize - 1;
                 before = out[first..].last().map(|token| token.id.0);
             }
-            tries -= 1;
             if tries == 0 {
                 out.truncate(first);
                 return false;
             }
+            tries -= 1;
         }
         true
     }
@@ -284,11 +284,10 @@ impl Longest {
     /// Goes back through the merges that made them, the last one first, and looks whether what stood
     /// at their border at that time would have merged before. Of the same merge, the left one happened
     /// first.
-    #[inline]
     fn are_neighbours(&self, pairs: &NarrowTable, mut left: u32, mut right: u32) -> bool {
         let mut limit = u32::MAX;
         loop {
-            if self.crossing.may_hold(left, right)
+            if self.crossing.may_become(left, right, limit)
                 && pairs.get(left, right).is_some_and(|product| product < limit)
             {
                 return false;
@@ -315,10 +314,10 @@ impl Longest {
 struct Finder {
     /// The lengths of 2 and 3 that tokens have which begin with two bytes, as bits.
     two: Box<[u8]>,
-    /// Of 4 to 8, by a hash of four bytes.
-    four: Box<[u16]>,
-    /// Of 9 to 15, and as the lowest bit greater ones, by a hash of eight bytes.
-    eight: Box<[u16]>,
+    /// Of 4 to 8, by a hash of four bytes; the lowest bit is 4.
+    four: Box<[u8]>,
+    /// Of 9 to 15, by a hash of eight bytes, and as the lowest bit greater ones.
+    eight: Box<[u8]>,
     /// Tokens of up to 15 bytes by a hash of their text: `tag | number + 1`, 0 where free.
     slots: Box<[u32]>,
     number_bits: u32,
@@ -332,7 +331,9 @@ struct Finder {
     is_longer: Vec<u32>,
 }
 
-const LONGER: u16 = 1;
+const LONGER: u8 = 1;
+const FOUR_BITS: u32 = 17;
+const EIGHT_BITS: u32 = 16;
 
 /// The text of a token without a key, and its number.
 type LongToken = (Box<[u8]>, u32);
@@ -343,8 +344,8 @@ impl Finder {
         let number_bits = (n_numbers + n_alone + 1).ilog2() + 1;
         Self {
             two: vec![0; 1 << 16].into(),
-            four: vec![0; 1 << 16].into(),
-            eight: vec![0; 1 << 16].into(),
+            four: vec![0; 1 << FOUR_BITS].into(),
+            eight: vec![0; 1 << EIGHT_BITS].into(),
             // At most half full.
             slots: vec![0; 2 * (n_tokens + n_alone) + 2].into(),
             number_bits,
@@ -367,9 +368,9 @@ impl Finder {
             0 => return None,
             1 => {}
             2 | 3 => self.two[padded(2) as usize] |= 1 << len,
-            4..=8 => self.four[hash_four(padded(4) as u32)] |= 1 << len,
+            4..=8 => self.four[hash_four(padded(4) as u32)] |= 1 << (len - 4),
             _ => {
-                let bit = if Key::fits(len) { 1 << len } else { LONGER };
+                let bit = if Key::fits(len) { 1 << (len - 8) } else { LONGER };
                 self.eight[hash_eight(padded(8) as u64)] |= bit;
             }
         }
@@ -442,12 +443,12 @@ impl Finder {
     fn lens(&self, key: Key) -> (u32, bool) {
         let eight = key.first_eight();
         let mut lens = u32::from(self.two[usize::from(eight as u16)])
-            | u32::from(self.four[hash_four(eight as u32)]);
+            | u32::from(self.four[hash_four(eight as u32)]) << 4;
         let mut has_longer = false;
         if key.len() > 8 {
             let long = self.eight[hash_eight(eight)];
             has_longer = long & LONGER != 0;
-            lens |= u32::from(long & !LONGER);
+            lens |= u32::from(long & !LONGER) << 8;
         }
         (lens & ((2 << key.len()) - 1), has_longer)
     }
@@ -503,45 +504,65 @@ impl Finder {
 
 #[inline(always)]
 fn hash_four(four: u32) -> usize {
-    (four.wrapping_mul(0x9E37_79B1) >> 16) as usize
+    (four.wrapping_mul(0x9E37_79B1) >> (u32::BITS - FOUR_BITS)) as usize
 }
 
 #[inline(always)]
 fn hash_eight(eight: u64) -> usize {
-    (eight.wrapping_mul(0x9E37_79B9_7F4A_7C15) >> 48) as usize
+    (eight.wrapping_mul(0x9E37_79B9_7F4A_7C15) >> (u64::BITS - EIGHT_BITS)) as usize
 }
 
-/// A set of pairs that says no for most of those that it does not hold (Bloom 1970), by two bits of
-/// one word: it fits the second cache, where the table of pairs does not.
+/// Which pairs may become a product below a limit: says no for most that do not (Bloom 1970), by two bits of
+/// one word.
+///
+/// There is a set for each power of two, of the pairs whose products are less. Limits fall as merges are
+/// undone, and small limits ask small sets, which are near.
 #[derive(Clone)]
 struct PairFilter {
+    /// The set of the products below `1 << level` has `1 << level - 3` words, and so many are in front of
+    /// it.
     words: Box<[u64]>,
-    shift: u32,
+    top: u32,
 }
 
+/// The lowest level.
+const LOWEST: u32 = 8;
+
 impl PairFilter {
-    fn new(n_pairs: usize) -> Self {
-        let words = (n_pairs / 8 + 1).next_power_of_two();
-        Self { words: vec![0; words].into(), shift: u64::BITS - words.ilog2() }
+    /// For products up to `max_product`.
+    fn new(max_product: u32) -> Self {
+        let top = level(max_product.saturating_add(1)).max(LOWEST);
+        Self { words: vec![0; 2 << (top - 3)].into(), top }
     }
 
     #[inline(always)]
-    fn place(&self, left: u32, right: u32) -> (usize, u64) {
+    fn place(left: u32, right: u32, level: u32) -> (usize, u64) {
         let key = u64::from(left) << 32 | u64::from(right);
         let hash = key.wrapping_mul(0x9E37_79B9_7F4A_7C15);
-        let word = hash.checked_shr(self.shift).unwrap_or(0) as usize;
+        let log = level - 3;
+        let word = (1 << log) + (hash >> (u64::BITS - log));
         let bits = 1 << (hash >> 20 & 63) | 1 << (hash >> 26 & 63);
-        (word, bits)
+        (word as usize, bits)
     }
 
-    fn insert(&mut self, left: u32, right: u32) {
-        let (word, bits) = self.place(left, right);
-        self.words[word] |= bits;
+    fn insert(&mut self, left: u32, right: u32, product: u32) {
+        for level in level(product + 1).max(LOWEST)..=self.top {
+            let (word, bits) = Self::place(left, right, level);
+            self.words[word] |= bits;
+        }
     }
 
+    /// Whether the pair may become a product less than `limit`.
     #[inline(always)]
-    fn may_hold(&self, left: u32, right: u32) -> bool {
-        let (word, bits) = self.place(left, right);
+    fn may_become(&self, left: u32, right: u32, limit: u32) -> bool {
+        let level = level(limit).clamp(LOWEST, self.top);
+        let (word, bits) = Self::place(left, right, level);
         self.words[word] & bits == bits
     }
+}
+
+/// The least level whose set has all products below a limit.
+#[inline(always)]
+fn level(limit: u32) -> u32 {
+    u32::BITS - (limit - 1).leading_zeros()
 }

@@ -74,10 +74,11 @@ const MOST_BYTES: usize = 255;
 const PARTS: usize = 32;
 
 impl Memory {
-    /// A memory of about that many bytes, at most 2.6 MB, a few KB at least.
+    /// A memory of about that many bytes, at most 3 MB, a few KB at least.
     pub(crate) fn new(bytes: usize) -> Self {
-        let lines = (bytes / 4 / size_of::<Line>()).next_multiple_of(2).max(2);
-        let ring = (bytes - bytes / 4).min(PLACE as usize);
+        let index = bytes * 5 / 16;
+        let lines = (index / size_of::<Line>()).next_multiple_of(2).max(2);
+        let ring = (bytes - index).min(PLACE as usize);
         let part = (ring / PARTS).max(1 + MOST_BYTES);
         Self {
             index: vec![Line([0; SLOTS]); lines].into(),
@@ -90,7 +91,7 @@ impl Memory {
         }
     }
 
-    /// Whether what came was more than three fifths of the memory hold: only then is it as large as was
+    /// Whether what came was more than two thirds of the memory hold: only then is it as large as was
     /// said.
     pub(crate) fn has_grown(&self) -> bool {
         self.ring.len() == self.part * PARTS

@@ -307,8 +307,12 @@ impl Bpe {
 
     fn find_longest(&self) -> Option<Longest> {
         let alone = self.vocab.iter().filter_map(|(id, bytes, _)| {
-            let is_whole = || self.whole_piece(bytes, &mut Vec::new()) == Some(id);
-            (!self.reachable.get(id.0) && is_whole()).then_some((id, bytes))
+            let may_be = self.whole.get(id.0) || self.options.ignore_merges;
+            let is_whole = may_be
+                && !bytes.is_empty()
+                && !self.reachable.get(id.0)
+                && self.whole_piece(bytes, &mut Vec::new()) == Some(id);
+            is_whole.then_some((id, bytes))
         });
         Longest::new(self.compact.as_ref()?, &self.vocab, alone)
     }

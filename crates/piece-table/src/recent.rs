@@ -3,7 +3,7 @@
 use tokenizer_core::Token;
 
 use crate::key::{Key, LongKey};
-use crate::memory::Lines;
+use crate::memory::{Lines, prefetch};
 use crate::ring::Ring;
 use crate::run::{self, MOST, Word};
 
@@ -234,6 +234,11 @@ impl Recent {
     #[inline(always)]
     pub(crate) fn prefetch_short(&self, hash: u64) {
         self.short.prefetch(hash);
+    }
+
+    #[inline(always)]
+    pub(crate) fn prefetch_beside(&self, hash: u64) {
+        prefetch(self.short.beside(hash));
     }
 
     #[inline(always)]

@@ -128,6 +128,9 @@ impl<'w> PieceTable<'w> {
                 *key = Key::of(text, piece.start, len);
                 *hash = key.hash();
                 self.recent.prefetch_short(*hash);
+                if self.is_cold {
+                    self.recent.prefetch_beside(*hash);
+                }
                 if let Some(words) = cold {
                     words.prefetch(*hash);
                 }
