@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use super::{Experiment, Group, Measures, Parity, Report, Row};
+use super::{Experiment, Group, Measures, Parity, Report, Row, WorstCase};
 use crate::metrics::Ratio;
 use crate::morphology::{Agreement, Morphology};
 use crate::stats::Estimate;
@@ -60,7 +60,8 @@ impl Report {
     ///   up to what differs in their caches; `bands` says how much may be lost.
     /// - Training: the same ratio for its processor time, and the peak of memory as it is.
     /// - A worst case that was about linear (doubling below 2.5) must not become about quadratic (3
-    ///   or more).
+    ///   or more, after what the byte baseline takes longer too), and its speed as a ratio to that
+    ///   of the byte baseline on the same text must not fall to less than half.
     ///
     /// What the record has and this report has not is a regression if both were made with the same
     /// options, else a note.
@@ -373,23 +374,37 @@ impl Comparison<'_> {
         let (new, old) = (self.new, self.old);
         for recorded in &old.worst_cases {
             let at = format!("worst case {}: {}", recorded.input, recorded.algorithm);
-            let found = new
-                .worst_cases
-                .iter()
-                .find(|f| (&f.input, &f.algorithm) == (&recorded.input, &recorded.algorithm));
-            let Some(found) = found else {
+            let Some(found) = worst_case(new, &recorded.input, &recorded.algorithm) else {
                 self.missing(format!("{at}: missing"));
                 continue;
             };
             self.findings.compared += 1;
-            if recorded.doubling < 2.5 && found.doubling >= 3.0 {
+            let bytes = worst_case(new, &recorded.input, "byte");
+            // What slows the baseline on the longer text as well is the machine.
+            let machine = bytes.map_or(1.0, |bytes| (bytes.doubling / 2.0).max(1.0));
+            if recorded.doubling < 2.5 && found.doubling / machine >= 3.0 {
                 self.worse(format!(
                     "{at}: twice the input takes {:.2} times as long, was {:.2}",
                     found.doubling, recorded.doubling
                 ));
             }
+            let yardsticks = bytes.zip(worst_case(old, &recorded.input, "byte"));
+            let Some((mine, theirs)) = yardsticks.filter(|_| recorded.algorithm != "byte") else {
+                continue;
+            };
+            let share = found.mb_per_second / mine.mb_per_second;
+            let was = recorded.mb_per_second / theirs.mb_per_second;
+            // One text at one size, timed by itself: noisier than the tables of speed.
+            if share < was * (1.0 - self.bands.speed.max(0.5)) {
+                self.worse(format!("{at}: {share:.4} of the byte baseline, was {was:.4}"));
+            }
         }
     }
+}
+
+/// A worst case of an algorithm.
+fn worst_case<'r>(report: &'r Report, input: &str, algorithm: &str) -> Option<&'r WorstCase> {
+    report.worst_cases.iter().find(|case| case.input == input && case.algorithm == algorithm)
 }
 
 /// The speed of the byte baseline from pieces to ids on a corpus.
