@@ -1,8 +1,11 @@
 //! Tasks that build a program of the workspace and hand their arguments on to it.
 
-use std::process::ExitCode;
+use std::io::Read;
+use std::path::{Path, PathBuf};
+use std::process::{Command, ExitCode, Stdio};
+use std::time::{Duration, Instant};
 
-use crate::run::{cargo, pass_on, succeed};
+use crate::run::{cargo, output, pass_on, succeed};
 
 pub(crate) const BENCH_ALL_HELP: &str = "
 usage: cargo xtask bench-all [--quick] [--no-criterion] [OPTIONS OF THE HARNESS]
@@ -13,24 +16,29 @@ target/bench-all/report.json, report.md and report.html.
 
   --quick           smaller runs: under two minutes after the build
   --no-criterion    leave the criterion benches out
-  --peers           instead, compare ids and speed with other projects' tokenizers: writes
-                    peers.json, peers.md and peers.html; --no-setup uses the Python packages that
-                    are there; other options go to the program, whose --help lists them.
-                    A draft: it compiles, but no whole run has been checked yet
+  --peers           instead, compare ids, speed, memory and training with other projects'
+                    tokenizers: writes peers.json, peers.md and peers.html
+  --no-setup        with --peers: use the Python packages that are there
+  --check FILE      with --peers: instead, hold a peers.json against its hashes and files
+
+With --peers every other option goes to that program; `cargo run --release -p peers --bin speed -- run
+--help` lists them. Without Python, crates alone are compared.
 
 Everything but --no-criterion is handed on to the harness, which runs in the workspace's folder;
 `cargo run --release -p harness --bin harness -- bench-all --help` lists its options.
 
-Example:
+Examples:
   cargo xtask bench-all --quick
+  cargo xtask bench-all --peers --against peers-record.json
 ";
 
 pub(crate) const PEERS_SETUP_HELP: &str = "
 usage: cargo xtask peers-setup
 
-Makes a virtual environment in target/peers/venv and installs the Python packages that
-`cargo xtask bench-all --peers` compares with. What cannot be installed is named and skipped.
-A draft, as is what it prepares.
+Makes a virtual environment in target/peers/venv with python3, and installs the Python packages that
+`cargo xtask bench-all --peers` compares with, each in a fixed version and one after the other, from
+where pip is configured to look. What cannot be installed is named and skipped; what is installed
+is left alone, so the task may be run again.
 
 Example:
   cargo xtask peers-setup
@@ -92,12 +100,11 @@ pub(crate) fn bench_all(args: &[String]) -> Result<ExitCode, String> {
 /// Where the Python packages of other projects are installed, under the folder of the workspace.
 const PEERS: &str = "target/peers";
 
-/// Packages from PyPI, one at a time: one that cannot be had does not keep the others out.
+/// Python packages, one at a time: one that cannot be had does not keep the others out.
 const PACKAGES: &[&str] = &[
     "tiktoken==0.14.0",
     "tokenizers==0.23.3",
     "sentencepiece==0.2.3",
-    "protobuf",
     "gigatoken==0.10.0",
     "fastokens==0.3.5",
     "splintr-rs==0.22.0",
@@ -108,59 +115,116 @@ const PACKAGES: &[&str] = &[
     "rustbpe==0.1.0",
 ];
 
+/// Longer than this no package may take; one without a wheel might be compiled.
+const INSTALL_LIMIT: Duration = Duration::from_secs(300);
+
 /// Makes the virtual environment of the Python contestants; says what is not to be had.
-pub(crate) fn peers_setup(_args: &[String]) -> Result<ExitCode, String> {
+pub(crate) fn peers_setup(args: &[String]) -> Result<ExitCode, String> {
+    if let Some(arg) = args.first() {
+        return Err(format!("unknown argument {arg:?}; see --help"));
+    }
     let venv = crate::run::root().join(PEERS).join("venv");
     let python = venv.join("bin/python");
     if !python.exists() {
-        succeed(std::process::Command::new("python3").args(["-m", "venv"]).arg(&venv))?;
+        output(Command::new("python3").args(["-m", "venv"]).arg(&venv))?;
     }
+    let installed = output(Command::new(&python).args(["-m", "pip", "freeze", "--quiet"]))?;
+    let mut skipped = 0;
     for package in PACKAGES {
-        let mut pip = std::process::Command::new(&python);
-        pip.args(["-m", "pip", "install", "--quiet", "--prefer-binary", package]);
-        match pip.output() {
-            Ok(done) if done.status.success() => eprintln!("installed: {package}"),
-            Ok(done) => {
-                let words = String::from_utf8_lossy(&done.stderr);
-                eprintln!("skipped: {package}: {}", words.lines().last().unwrap_or_default());
+        if installed.lines().any(|line| line == *package) {
+            println!("there: {package}");
+            continue;
+        }
+        let mut pip = Command::new(&python);
+        pip.args(["-m", "pip", "install", "--quiet", "--prefer-binary", "--no-input"]);
+        pip.args(["--disable-pip-version-check", "--retries", "1", package]);
+        match complaint(&mut pip, INSTALL_LIMIT) {
+            Ok(None) => println!("installed: {package}"),
+            Ok(Some(why)) | Err(why) => {
+                skipped += 1;
+                println!("skipped: {package}: {why}");
             }
-            Err(error) => eprintln!("skipped: {package}: {error}"),
         }
     }
+    println!("{} of {} packages in {PEERS}/venv", PACKAGES.len() - skipped, PACKAGES.len());
     Ok(ExitCode::SUCCESS)
 }
 
-/// Models of ours for the formats that no embedded encoding has, and then the referee of `peers`.
+/// Runs a program for at most `limit`; `None` if it succeeds, else the last line of its complaint.
+fn complaint(command: &mut Command, limit: Duration) -> Result<Option<String>, String> {
+    command.stdin(Stdio::null()).stdout(Stdio::null()).stderr(Stdio::piped());
+    let mut child = command.spawn().map_err(|error| error.to_string())?;
+    let mut stderr = child.stderr.take().expect("it is piped");
+    let words = std::thread::spawn(move || {
+        let mut words = Vec::new();
+        // What could be read of a complaint is enough.
+        let _ = stderr.read_to_end(&mut words);
+        words
+    });
+    let start = Instant::now();
+    let status = loop {
+        if let Some(status) = child.try_wait().map_err(|error| error.to_string())? {
+            break status;
+        }
+        if start.elapsed() > limit {
+            let _ = child.kill();
+            let _ = child.wait();
+            return Err(format!("not done within {} s", limit.as_secs()));
+        }
+        std::thread::sleep(Duration::from_millis(50));
+    };
+    if status.success() {
+        return Ok(None);
+    }
+    let words = words.join().unwrap_or_default();
+    let words = String::from_utf8_lossy(&words);
+    let last = words.lines().rev().find(|line| !line.trim().is_empty());
+    Ok(Some(last.map_or_else(|| status.to_string(), str::to_owned)))
+}
+
+/// The referee of `peers`, with the contestants that can be had.
 fn peers(args: &[String]) -> Result<ExitCode, String> {
     let root = crate::run::root();
-    if args.iter().all(|arg| arg != "--no-setup")
+    let given = |name: &str| args.iter().any(|arg| arg == name);
+    let mut speed = cargo(&["run", "--quiet", "--release", "--package", "peers"]);
+    if given("--check") {
+        speed.args(["--bin", "speed", "--", "check"]);
+        let own = ["--peers", "--check"];
+        return pass_on(speed.args(args.iter().filter(|arg| !own.contains(&arg.as_str()))));
+    }
+    if !given("--no-setup")
         && let Err(why) = peers_setup(&[])
     {
-        eprintln!("skipped: Python contestants: {why}");
+        println!("skipped: Python contestants: {why}");
     }
-    let models = root.join(PEERS).join("models");
-    std::fs::create_dir_all(&models).map_err(|error| format!("{}: {error}", models.display()))?;
-    let trained = [
-        ("wordpiece", "wordpiece-uncased.json", &["--normalizer", "bert", "--pretok", "bert"][..]),
-        ("unigram", "unigram.model", &[][..]),
-    ];
-    for (algorithm, name, options) in trained {
-        let out = models.join(name);
-        if !out.exists() {
-            let mut tok = release("tokenizer-cli", "tok");
-            tok.args(["train", algorithm, "fixtures/corpora/prose", "fixtures/corpora/sentences"]);
-            tok.args(["--vocab-size", "8000", "--out"]).arg(&out).args(options);
-            succeed(tok.current_dir(&root))?;
-        }
+    speed.args(["--features", "natives", "--bin", "speed", "--", "run"]);
+    if !given("--out") {
+        speed.arg("--out").arg(root.join("target/bench-all"));
     }
-    let mut speed = cargo(&["run", "--quiet", "--release", "--package", "peers"]);
-    speed.args(["--features", "natives", "--bin", "speed", "--", "--data"]).arg(&models);
     let python = root.join(PEERS).join("venv/bin/python");
-    if python.exists() && args.iter().all(|arg| arg != "--python") {
+    if python.exists() && !given("--python") {
         speed.arg("--python").arg(python);
     }
-    speed.args(args.iter().filter(|arg| !["--peers", "--no-setup"].contains(&arg.as_str())));
-    pass_on(speed.current_dir(root))
+    match next(&root) {
+        _ if given("--next") => {}
+        Ok(program) => {
+            speed.arg("--next").arg(program);
+        }
+        Err(why) => println!("skipped: tokenizers 1.0: {why}"),
+    }
+    let own = ["--peers", "--no-setup"];
+    // Paths among the arguments are of the caller's folder, in which the program runs.
+    pass_on(speed.args(args.iter().filter(|arg| !own.contains(&arg.as_str()))))
+}
+
+/// Builds the contestant that the workspace cannot hold.
+fn next(root: &Path) -> Result<PathBuf, String> {
+    let target = root.join(PEERS).join("next");
+    let manifest = root.join("crates/peers/next/Cargo.toml");
+    let mut build = cargo(&["build", "--quiet", "--release", "--locked", "--manifest-path"]);
+    build.arg(manifest).arg("--target-dir").arg(&target);
+    output(&mut build)?;
+    Ok(target.join("release/peers-next"))
 }
 
 /// `tok compare`.
@@ -178,6 +242,6 @@ pub(crate) fn conformance(args: &[String]) -> Result<ExitCode, String> {
 }
 
 /// A program of the workspace, optimised; it runs where we run.
-fn release(package: &str, program: &str) -> std::process::Command {
+fn release(package: &str, program: &str) -> Command {
     cargo(&["run", "--quiet", "--release", "--package", package, "--bin", program, "--"])
 }

@@ -3,7 +3,7 @@
 Requests and answers (an answer always has "ok"; if false, "error" says why):
 
 {"op": "load", "peer": NAME, "model": {...}}
-    -> {"ok": true, "version": "sentencepiece 0.2.3", "seconds": time to the first ids}
+    -> {"ok": true, "version": "sentencepiece 0.2.3", "seconds": time to the first ids, "cpu": processor time of all threads}
 {"op": "encode", "texts": [...], "offsets": false}
     -> {"ok": true, "ids": [[...], ...], "bytes": [[[begin, end], ...], ...] or null}
 {"op": "decode", "ids": [[...], ...], "skip_special": true}
@@ -11,10 +11,11 @@ Requests and answers (an answer always has "ok"; if false, "error" says why):
 {"op": "texts", "file": PATH}
     reads a UTF-8 text and cuts it into documents of about 2 KB, for "time" -> {"ok": true, "bytes": N, "documents": N}
 {"op": "time", "what": "whole" | "documents" | "count" | "batch"}
-    -> {"ok": true, "seconds": S}   ("batch": the documents with two threads; "count": the whole text)
+    -> {"ok": true, "seconds": S, "cpu": S}   ("batch": the documents with two threads; "count": the whole text)
 {"op": "memory"} -> {"ok": true, "peak": bytes, "now": bytes}
-{"op": "train", "trainer": NAME, "file": PATH, "vocab": N}
-    -> {"ok": true, "version": ..., "seconds": S, "tokens": [hex of the bytes of each merged token, in order] or null}
+{"op": "train", "trainer": NAME, "algorithm": "bpe" | "unigram" | "wordpiece", "file": PATH, "vocab": N, "out": PATH}
+    -> {"ok": true, "version": ..., "seconds": S, "cpu": S, "tokens": [hex of the bytes of each merged token, in order]}
+    of "bpe" the tokens are given; of the others the file "out", which is a .model or a tokenizer.json as its ending says
 
 An exception inside of a peer is an answer, not the end. What peers print goes to stderr.
 """
@@ -36,10 +37,10 @@ def main():
         try:
             op = request["op"]
             if op == "load":
-                start = time.perf_counter()
+                clock = Clock()
                 peer = load(request["peer"], request["model"])
                 peer.ids("x")
-                answer = {"version": peer.version, "seconds": time.perf_counter() - start}
+                answer = {"version": peer.version, **clock.stop()}
             elif op == "encode":
                 answer = encode(peer, request)
             elif op == "decode":
@@ -57,14 +58,14 @@ def main():
                     "count": lambda: peer.count(text),
                     "batch": lambda: peer.batch(documents),
                 }[request["what"]]
-                start = time.perf_counter()
+                clock = Clock()
                 result = run()
-                answer = {"seconds": time.perf_counter() - start}
+                answer = clock.stop()
                 del result
             elif op == "memory":
                 answer = memory()
             elif op == "train":
-                answer = train(request["trainer"], request["file"], request["vocab"])
+                answer = train(request, Clock)
             else:
                 raise ValueError(f"unknown op {op!r}")
             answer["ok"] = True
@@ -74,6 +75,16 @@ def main():
             answer = {"ok": False, "error": f"{type(error).__name__}: {error}"}
         answers.write(json.dumps(answer).encode() + b"\n")
         answers.flush()
+
+
+class Clock:
+    """Wall and processor time since it was made."""
+
+    def __init__(self):
+        self.wall, self.cpu = time.perf_counter(), time.process_time()
+
+    def stop(self):
+        return {"seconds": time.perf_counter() - self.wall, "cpu": time.process_time() - self.cpu}
 
 
 def cut(text):

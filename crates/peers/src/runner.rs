@@ -20,6 +20,8 @@ pub struct Runner {
     name: String,
     /// Seconds from the request to the first ids, imports included.
     pub load_seconds: f64,
+    /// Longer than this no answer is waited for: then the process is ended.
+    pub limit: Duration,
     offsets: bool,
 }
 
@@ -65,7 +67,8 @@ impl Runner {
             lines.map_while(Result::ok).try_for_each(|line| sender.send(line).ok())
         });
         let name = name.to_owned();
-        Ok(Self { child, requests, answers, name, load_seconds: 0.0, offsets: false })
+        let limit = Duration::from_secs(600);
+        Ok(Self { child, requests, answers, name, load_seconds: 0.0, limit, offsets: false })
     }
 
     /// Takes name and time from the answer to `load`.
@@ -82,7 +85,7 @@ impl Runner {
     ///
     /// If the process is gone, or says that it could not do it.
     pub fn ask(&mut self, request: &Value) -> Result<Value, String> {
-        self.ask_within(request, Duration::from_secs(600))
+        self.ask_within(request, self.limit)
     }
 
     /// As [`ask`](Self::ask), but after `limit` the process is ended.

@@ -1,25 +1,54 @@
 //! A contestant that is a crate, as a process that answers requests.
+//!
+//! The package `next` includes this file: it knows nothing of the crates.
 
 use std::io::{BufRead, Write};
 use std::time::Instant;
 
+use rustix::time::{ClockId, clock_gettime};
 use serde_json::{Value, json};
-use tokenizer::{Document, LoadOptions, RanksSetup, Session, TiktokenEncoding, Tokenizer};
-use tokenizer_core::{Silent, TokenId, Train};
+
+/// A tokenizer of this process. Ids of ordinary text, without anything added.
+pub trait Native {
+    /// The ids.
+    fn ids(&mut self, text: &str) -> Vec<u32>;
+
+    /// The number of ids, if there is a way to have it without the ids.
+    fn count(&mut self, _text: &str) -> Option<usize> {
+        None
+    }
+
+    /// The number of ids of all texts, made with two threads in one call.
+    fn batch(&mut self, _texts: &[&str]) -> Option<usize> {
+        None
+    }
+}
+
+/// A contestant's name with its version, and the contestant.
+pub type Loaded = (String, Box<dyn Native>);
+
+/// What the contestants of a program are.
+#[derive(Clone, Copy)]
+pub struct Contestants {
+    /// Loads one by its name with a model.
+    pub load: fn(&str, &Value) -> Result<Loaded, String>,
+    /// Answers the request `train`.
+    pub train: fn(&Value) -> Result<Value, String>,
+}
 
 /// Answers requests from standard input until it ends.
 ///
 /// # Errors
 ///
 /// If standard output is gone.
-pub fn serve() -> std::io::Result<()> {
+pub fn serve(contestants: Contestants) -> std::io::Result<()> {
     let mut loaded: Option<Box<dyn Native>> = None;
     let mut text = String::new();
     let mut out = std::io::stdout().lock();
     for line in std::io::stdin().lock().lines() {
         let answer = serde_json::from_str(&line?)
             .map_err(|error| error.to_string())
-            .and_then(|request: Value| answer(&request, &mut loaded, &mut text));
+            .and_then(|request: Value| answer(contestants, &request, &mut loaded, &mut text));
         let answer = match answer {
             Ok(mut answer) => {
                 answer["ok"] = json!(true);
@@ -33,21 +62,8 @@ pub fn serve() -> std::io::Result<()> {
     Ok(())
 }
 
-/// A tokenizer of this process. Ids of ordinary text, without anything added.
-trait Native {
-    fn ids(&mut self, text: &str) -> Vec<u32>;
-
-    fn count(&mut self, _text: &str) -> Option<usize> {
-        None
-    }
-
-    /// The number of ids of all texts, made with two threads.
-    fn batch(&mut self, _texts: &[&str]) -> Option<usize> {
-        None
-    }
-}
-
 fn answer(
+    contestants: Contestants,
     request: &Value,
     loaded: &mut Option<Box<dyn Native>>,
     text: &mut String,
@@ -56,11 +72,11 @@ fn answer(
     let string = |name: &str| request[name].as_str().ok_or_else(|| format!("no {name}"));
     match string("op")? {
         "load" => {
-            let start = Instant::now();
-            let (version, mut native) = load(string("peer")?, &request["model"])?;
+            let clock = Clock::start();
+            let (version, mut native) = (contestants.load)(string("peer")?, &request["model"])?;
             native.ids("x");
             *loaded = Some(native);
-            Ok(json!({"version": version, "seconds": start.elapsed().as_secs_f64()}))
+            Ok(clock.stop(json!({"version": version})))
         }
         "encode" => {
             let native = loaded.as_mut().ok_or(UNLOADED)?;
@@ -77,7 +93,7 @@ fn answer(
             let native = loaded.as_mut().ok_or(UNLOADED)?;
             let documents = cut(text);
             let what = string("what")?;
-            let start = Instant::now();
+            let clock = Clock::start();
             let done = match what {
                 "whole" => Some(native.ids(text).len()),
                 "documents" => Some(documents.iter().map(|text| native.ids(text).len()).sum()),
@@ -85,14 +101,42 @@ fn answer(
                 "batch" => native.batch(&documents),
                 other => return Err(format!("unknown time {other}")),
             };
-            let seconds = start.elapsed().as_secs_f64();
-            let tokens = done.ok_or_else(|| format!("has no {what}"))?;
-            Ok(json!({"seconds": seconds, "tokens": tokens}))
+            let answer = clock.stop(json!({}));
+            done.map(|_| answer).ok_or_else(|| format!("has no {what}"))
         }
         "memory" => memory(),
-        "train" => train(string("file")?, request["vocab"].as_u64().ok_or("no vocab")? as usize),
+        "train" => (contestants.train)(request),
         other => Err(format!("unknown op {other}")),
     }
+}
+
+/// Wall and processor time since it was started.
+pub struct Clock {
+    wall: Instant,
+    cpu: f64,
+}
+
+impl Clock {
+    /// Starts it.
+    #[must_use]
+    pub fn start() -> Self {
+        Self { wall: Instant::now(), cpu: processor_seconds() }
+    }
+
+    /// Puts `seconds` and `cpu` into an answer.
+    #[must_use]
+    pub fn stop(&self, mut answer: Value) -> Value {
+        let (wall, cpu) = (self.wall.elapsed().as_secs_f64(), processor_seconds() - self.cpu);
+        answer["seconds"] = json!(wall);
+        answer["cpu"] = json!(cpu);
+        answer
+    }
+}
+
+/// Seconds that all threads of this process have had a processor.
+fn processor_seconds() -> f64 {
+    let time = clock_gettime(ClockId::ProcessCPUTime);
+    time.tv_sec as f64 + time.tv_nsec as f64 / 1e9
 }
 
 /// Documents of about 2 KB, at line ends where there are some.
@@ -128,231 +172,57 @@ fn memory() -> Result<Value, String> {
     Ok(json!({"peak": size("VmHWM"), "now": size("VmRSS")}))
 }
 
-/// Byte-level BPE with GPT-2's splitter, as `python/adapters.py` asks others.
-fn train(path: &str, vocab: usize) -> Result<Value, String> {
-    let splitter = pretok::Pattern::Gpt2.splitter();
-    let mut trainer = bpe::BpeTrainer::default();
-    trainer.goal = bpe::Goal::VocabSize(vocab);
-    trainer.byte_order = bpe::ByteOrder::Gpt2;
-    let start = Instant::now();
-    let text = std::fs::read_to_string(path).map_err(|error| error.to_string())?;
-    let mut counter = tokenizer::CorpusCounter::new(None, splitter.as_ref());
-    // Others take a line for a document; a line's end belongs to it.
-    let lines: Vec<&str> = text.split_inclusive('\n').collect();
-    counter.add(&lines).map_err(|error| error.to_string())?;
-    let counts = counter.finish().map_err(|error| error.to_string())?;
-    let model = trainer.train(&counts, &mut Silent).map_err(|error| error.to_string())?;
-    let seconds = start.elapsed().as_secs_f64();
-    let vocab = tokenizer_core::Model::vocab(&model);
-    let hex = |id: u32| {
-        let bytes = vocab.bytes(TokenId(id)).unwrap_or_default();
-        bytes.iter().map(|byte| format!("{byte:02x}")).collect::<String>()
-    };
-    let tokens: Vec<String> = (256..vocab.len() as u32).map(hex).collect();
-    Ok(json!({"version": "ours", "seconds": seconds, "tokens": tokens}))
-}
+#[cfg(test)]
+mod tests {
+    use super::*;
 
-fn load(peer: &str, model: &Value) -> Result<(&'static str, Box<dyn Native>), String> {
-    let path = |name: &str| model[name].as_str().ok_or_else(|| format!("the model has no {name}"));
-    let file = |name: &str| std::fs::read(path(name)?).map_err(|error| error.to_string());
-    match peer {
-        "ours" => {
-            let tokenizer = match model["encoding"].as_str() {
-                Some(name) => Tokenizer::from_encoding(encoding(name)?),
-                None => {
-                    let file = file("spm").or_else(|_| file("json"))?;
-                    let document = Document::parse(&file).map_err(|e| e.to_string())?;
-                    document.lower(&LoadOptions::default()).map_err(|e| e.to_string())?
-                }
-            };
-            // The process ends with it; a session borrows it for ever.
-            let tokenizer: &'static Tokenizer = Box::leak(Box::new(tokenizer));
-            Ok(("ours", Box::new(Ours { tokenizer, session: tokenizer.session() })))
+    #[test]
+    fn documents_are_the_text_and_end_at_lines() {
+        let line = "0123456789 word \u{4E00}\n";
+        let text = line.repeat(1000);
+        let documents = cut(&text);
+        assert_eq!(documents.concat(), text);
+        assert!(documents.iter().all(|document| document.len() <= 2048));
+        assert!(documents.iter().all(|document| document.ends_with('\n')));
+        // Without a line end, on a character boundary behind 2 KB.
+        let han = "\u{4E00}".repeat(2000);
+        assert_eq!(cut(&han)[0].len(), 2049);
+        assert_eq!(cut(&han).concat(), han);
+        assert!(cut("").is_empty());
+    }
+
+    /// A token a byte.
+    struct Bytes;
+
+    impl Native for Bytes {
+        fn ids(&mut self, text: &str) -> Vec<u32> {
+            text.bytes().map(u32::from).collect()
         }
-        "crate tokenizers" => {
-            let mut tokenizer =
-                tokenizers::Tokenizer::from_bytes(file("json")?).map_err(|e| e.to_string())?;
-            tokenizer.set_encode_special_tokens(true);
-            Ok((crate::native::huggingface::VERSION, Box::new(HuggingFace(tokenizer))))
-        }
-        "crate tiktoken-rs" => {
-            let bpe = match path("encoding")? {
-                "cl100k_base" => tiktoken_rs::cl100k_base(),
-                "o200k_base" => tiktoken_rs::o200k_base(),
-                other => return Err(format!("has no {other}")),
-            };
-            let bpe = bpe.map_err(|error| error.to_string())?;
-            Ok((crate::native::tiktoken::VERSION, Box::new(Tiktoken(bpe))))
-        }
-        #[cfg(feature = "natives")]
-        "crate bpe-openai" => {
-            let tokenizer = match path("encoding")? {
-                "cl100k_base" => bpe_openai::cl100k_base(),
-                "o200k_base" => bpe_openai::o200k_base(),
-                other => return Err(format!("has no {other}")),
-            };
-            Ok(("bpe-openai 0.3.2", Box::new(BpeOpenai(tokenizer))))
-        }
-        #[cfg(feature = "natives")]
-        "crate toktok-rs" => {
-            let tokenizer = toktok_rs::Tokenizer::builtin(path("encoding")?);
-            Ok(("toktok-rs 0.3.0", Box::new(Toktok(tokenizer.map_err(|e| format!("{e:?}"))?))))
-        }
-        #[cfg(feature = "natives")]
-        "crate fastokens" => {
-            let config = match path("encoding") {
-                Ok("cl100k_base") => Some(fastokens::TiktokenConfig::cl100k_base()),
-                Ok("o200k_base") => Some(fastokens::TiktokenConfig::o200k_base()),
-                _ => None,
-            };
-            let tokenizer = match config {
-                Some(config) => {
-                    fastokens::Tokenizer::from_tiktoken_file(path("tiktoken")?.as_ref(), config)
-                }
-                None => fastokens::Tokenizer::from_file(path("json")?.as_ref()),
-            };
-            Ok(("fastokens 0.3.5", Box::new(Fastokens(tokenizer.map_err(|e| e.to_string())?))))
-        }
-        #[cfg(feature = "natives")]
-        "crate splintr" => {
-            let tokenizer = splintr::core::from_json_bytes(&file("json")?);
-            Ok(("splintr 0.22.0", Box::new(Splintr(tokenizer.map_err(|e| e.to_string())?))))
-        }
-        #[cfg(feature = "natives")]
-        "crate kitoken" => {
-            let tokenizer = kitoken::Kitoken::from_tokenizers_slice(&file("json")?);
-            Ok(("kitoken 0.11.0", Box::new(Kitoken(tokenizer.map_err(|e| format!("{e:?}"))?))))
-        }
-        other => Err(format!("{other} is not built in (feature `natives`)")),
-    }
-}
-
-/// A published encoding by its name.
-///
-/// # Errors
-///
-/// If it is none of the two that contestants have.
-pub fn encoding(name: &str) -> Result<TiktokenEncoding, String> {
-    match name {
-        "cl100k_base" => Ok(TiktokenEncoding::Cl100kBase),
-        "o200k_base" => Ok(TiktokenEncoding::O200kBase),
-        other => Err(format!("unknown encoding {other}")),
-    }
-}
-
-/// The pattern of a published encoding, for contestants that are to be told.
-///
-/// # Errors
-///
-/// As [`encoding`].
-pub fn pattern(name: &str) -> Result<String, String> {
-    Ok(RanksSetup::from(encoding(name)?).pattern)
-}
-
-struct Ours {
-    tokenizer: &'static Tokenizer,
-    session: Session<'static>,
-}
-
-impl Native for Ours {
-    fn ids(&mut self, text: &str) -> Vec<u32> {
-        let mut ids = Vec::new();
-        self.session.ids_into(text, &mut ids);
-        ids.into_iter().map(|id| id.0).collect()
     }
 
-    fn count(&mut self, text: &str) -> Option<usize> {
-        Some(self.session.count(text))
-    }
-
-    fn batch(&mut self, texts: &[&str]) -> Option<usize> {
-        Some(self.tokenizer.ids_batch(texts).iter().map(Vec::len).sum())
-    }
-}
-
-struct HuggingFace(tokenizers::Tokenizer);
-
-impl Native for HuggingFace {
-    fn ids(&mut self, text: &str) -> Vec<u32> {
-        self.0.encode_fast(text, false).map(|e| e.get_ids().to_vec()).unwrap_or_default()
-    }
-
-    fn batch(&mut self, texts: &[&str]) -> Option<usize> {
-        let encodings = self.0.encode_batch_fast(texts.to_vec(), false).ok()?;
-        Some(encodings.iter().map(|encoding| encoding.get_ids().len()).sum())
-    }
-}
-
-struct Tiktoken(tiktoken_rs::CoreBPE);
-
-impl Native for Tiktoken {
-    fn ids(&mut self, text: &str) -> Vec<u32> {
-        self.0.encode_ordinary(text)
-    }
-}
-
-#[cfg(feature = "natives")]
-struct BpeOpenai(&'static bpe_openai::Tokenizer);
-
-#[cfg(feature = "natives")]
-impl Native for BpeOpenai {
-    fn ids(&mut self, text: &str) -> Vec<u32> {
-        self.0.encode(text)
-    }
-
-    fn count(&mut self, text: &str) -> Option<usize> {
-        Some(self.0.count(text))
-    }
-}
-
-#[cfg(feature = "natives")]
-struct Toktok(toktok_rs::Tokenizer);
-
-#[cfg(feature = "natives")]
-impl Native for Toktok {
-    fn ids(&mut self, text: &str) -> Vec<u32> {
-        self.0.encode(text.as_bytes())
-    }
-
-    fn count(&mut self, text: &str) -> Option<usize> {
-        Some(self.0.count(text.as_bytes()))
-    }
-}
-
-#[cfg(feature = "natives")]
-struct Fastokens(fastokens::Tokenizer);
-
-#[cfg(feature = "natives")]
-impl Native for Fastokens {
-    fn ids(&mut self, text: &str) -> Vec<u32> {
-        self.0.encode_ordinary(text).unwrap_or_default()
-    }
-
-    fn batch(&mut self, texts: &[&str]) -> Option<usize> {
-        Some(self.0.encode_batch(texts, false).ok()?.iter().map(Vec::len).sum())
-    }
-}
-
-#[cfg(feature = "natives")]
-struct Splintr(splintr::core::AnyTokenizer);
-
-#[cfg(feature = "natives")]
-impl Native for Splintr {
-    fn ids(&mut self, text: &str) -> Vec<u32> {
-        self.0.encode_raw(text)
-    }
-
-    fn batch(&mut self, texts: &[&str]) -> Option<usize> {
-        Some(self.0.encode_batch(texts).iter().map(Vec::len).sum())
-    }
-}
-
-#[cfg(feature = "natives")]
-struct Kitoken(kitoken::Kitoken);
-
-#[cfg(feature = "natives")]
-impl Native for Kitoken {
-    fn ids(&mut self, text: &str) -> Vec<u32> {
-        self.0.encode(text, false).unwrap_or_default()
+    #[test]
+    fn requests_are_answered_and_faults_are_answers() {
+        let contestants = Contestants {
+            load: |peer, _| match peer {
+                "bytes" => Ok(("bytes 1".to_owned(), Box::new(Bytes))),
+                other => Err(format!("there is no {other}")),
+            },
+            train: |_| Err("it cannot".to_owned()),
+        };
+        let (mut loaded, mut text) = (None, "a b".to_owned());
+        let mut ask = |request| answer(contestants, &request, &mut loaded, &mut text);
+        assert_eq!(ask(json!({"op": "encode", "texts": []})), Err("nothing is loaded".to_owned()));
+        let load = |peer: &str| json!({"op": "load", "peer": peer, "model": {}});
+        assert_eq!(ask(load("nobody")), Err("there is no nobody".to_owned()));
+        let answer = ask(load("bytes")).expect("it is there");
+        assert_eq!(answer["version"], "bytes 1");
+        assert!(answer["seconds"].as_f64().is_some_and(|seconds| seconds >= 0.0));
+        let ids = ask(json!({"op": "encode", "texts": ["ab", ""]})).expect("it is loaded");
+        assert_eq!(ids["ids"], json!([[97, 98], []]));
+        assert!(ask(json!({"op": "time", "what": "whole"})).is_ok());
+        let count = ask(json!({"op": "time", "what": "count"}));
+        assert_eq!(count, Err("has no count".to_owned()));
+        assert!(ask(json!({"op": "train"})).is_err());
+        assert!(ask(json!({"op": "dance"})).is_err());
     }
 }

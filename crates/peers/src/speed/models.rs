@@ -6,45 +6,102 @@ use std::path::{Path, PathBuf};
 
 use serde_json::{Map, Value, json};
 
-use super::child;
+use super::contest::NEXT;
+use super::{crates, trainers};
 
-/// A model, as the forms that contestants read.
+/// A model, in the forms that contestants read.
 #[derive(Clone, Debug)]
 pub struct Model {
     /// Its name in reports.
     pub name: String,
     /// What `load` is given.
     pub value: Value,
-    /// Who is asked.
+    /// Who is asked, references included.
     pub contestants: Vec<&'static str>,
-    /// The files it stands in.
-    pub files: Vec<PathBuf>,
+    /// Who must give the same ids: the library that defines what the file means.
+    pub references: Vec<&'static str>,
+    /// Whether hard texts are timed too.
+    pub worst: bool,
+    /// The files it stands in, with their names in the manifest.
+    pub files: Vec<(String, PathBuf)>,
 }
 
-/// Writes the published encodings into `folder`, and finds the other models in `data`.
+/// What is trained here: the algorithm, the file, and how the name of the published file begins in
+/// whose place it stands.
+const TRAINED: [(&str, &str, &str); 4] = [
+    ("wordpiece", "wordpiece-uncased.json", "bert-base-uncased"),
+    ("sentencepiece-bpe", "sentencepiece-bpe.model", "mistral"),
+    ("unigram", "unigram.model", ""),
+    ("unigram-json", "unigram.json", ""),
+];
+
+/// The published files that are taken from a folder of vocabularies. Another folder gives all.
+const PUBLISHED: [&str; 6] = [
+    "hf/bert-base-uncased.json",
+    "sentencepiece/mistral01.model",
+    "hf/mistral01.json",
+    "sentencepiece/t5-base_spiece.model",
+    "hf/t5-small.json",
+    "sentencepiece/xlnet_base_cased.model",
+];
+
+/// The published encodings, the models of the folders of `data`, and those trained on `text`
+/// here, all written into `folder`; models in whose place a published one stands are not trained.
 ///
 /// # Errors
 ///
-/// If a file cannot be written or read.
-pub fn all(folder: &Path, data: &[PathBuf]) -> Result<Vec<Model>, String> {
-    fs::create_dir_all(folder).map_err(|error| format!("{}: {error}", folder.display()))?;
+/// If a file cannot be written or read, or a training is refused.
+pub fn all(
+    folder: &Path,
+    data: &[PathBuf],
+    text: &str,
+    vocab: usize,
+    wanted: &dyn Fn(&str) -> bool,
+) -> Result<Vec<Model>, String> {
     let mut models = Vec::new();
-    for name in ["cl100k_base", "o200k_base"] {
+    for name in ["cl100k_base", "o200k_base"].into_iter().filter(|name| wanted(name)) {
         models.push(encoding(name, folder)?);
     }
+    let mut published = Vec::new();
     for data in data {
-        for path in super::super::fuzz::files(data)? {
-            models.extend(of_file(&path)?);
+        for (name, path) in published_files(data)? {
+            published.extend(of_file(&name, &path)?);
         }
     }
+    published.retain(|model| wanted(&model.name));
+    for (algorithm, name, instead) in TRAINED {
+        let stands = |model: &Model| !instead.is_empty() && model.name.starts_with(instead);
+        if !wanted(name) || published.iter().any(stands) {
+            continue;
+        }
+        let path = folder.join(name);
+        let file = trainers::train(algorithm, text, vocab)?.file()?;
+        fs::write(&path, file).map_err(|error| format!("{}: {error}", path.display()))?;
+        models.extend(of_file(name, &path)?);
+    }
+    models.extend(published);
     Ok(models)
 }
 
+/// The models of a folder: of one that holds published vocabularies the known ones, else all.
+fn published_files(data: &Path) -> Result<Vec<(String, PathBuf)>, String> {
+    let vocabs = data.join("vocabs");
+    if vocabs.is_dir() {
+        let known = PUBLISHED.iter().map(|name| (format!("vocabs/{name}"), vocabs.join(name)));
+        return Ok(known.filter(|(_, path)| path.is_file()).collect());
+    }
+    let named = |path: PathBuf| {
+        let name = path.strip_prefix(data).unwrap_or(&path).display().to_string();
+        (name, path)
+    };
+    Ok(crate::fuzz::files(data)?.into_iter().map(named).collect())
+}
+
 fn encoding(name: &str, folder: &Path) -> Result<Model, String> {
-    let tokens = child::encoding(name)?.ranks().unpack();
+    let tokens = crates::encoding(name)?.ranks().unpack();
     let ranks = formats::IdMap::from_pairs(tokens.iter().map(|(rank, token)| (token, rank)))
         .map_err(|error| error.to_string())?;
-    let pattern = child::pattern(name)?;
+    let pattern = crates::pattern(name)?;
     let tiktoken = folder.join(format!("{name}.tiktoken"));
     let json = folder.join(format!("{name}.json"));
     let write = |path: &Path, text: &str| {
@@ -66,7 +123,7 @@ fn encoding(name: &str, folder: &Path) -> Result<Model, String> {
         "version": "1.0", "truncation": null, "padding": null, "added_tokens": [],
         "normalizer": null,
         "pre_tokenizer": {"type": "Sequence", "pretokenizers": [
-            {"type": "Split", "pattern": {"Regex": pattern}, "behavior": "Isolated", "invert": false},
+            {"type": "Split", "pattern": {"Regex": in_json(name, &pattern)}, "behavior": "Isolated", "invert": false},
             level(false),
         ]},
         "post_processor": null,
@@ -78,27 +135,59 @@ fn encoding(name: &str, folder: &Path) -> Result<Model, String> {
         },
     });
     write(&json, &document.to_string())?;
+    let file = |path: &Path| {
+        let name = path.file_name().unwrap_or_default().to_string_lossy();
+        (format!("{FOLDER}/{name}"), path.to_owned())
+    };
     Ok(Model {
         name: name.to_owned(),
         value: json!({"encoding": name, "pattern": pattern, "tiktoken": tiktoken, "json": json}),
-        contestants: vec![
+        contestants: [
+            "tiktoken",
             "crate tiktoken-rs",
             "crate tokenizers",
+            NEXT,
             "crate bpe-openai",
             "crate toktok-rs",
             "crate fastokens",
             "crate splintr",
             "crate kitoken",
-            "tiktoken",
             "tokenizers",
             "gigatoken",
             "fastokens",
             "splintr-rs",
             "tokie",
             "quicktok-v1",
-        ],
-        files: vec![tiktoken, json],
+        ]
+        .into_iter()
+        .filter(|contestant| name == "cl100k_base" || !is_twin(contestant))
+        .collect(),
+        references: vec!["tiktoken", "crate tiktoken-rs"],
+        worst: name == "cl100k_base",
+        files: vec![file(&tiktoken), file(&json)],
     })
+}
+
+/// Whether a Python package stands beside its crate, which is built in: it is asked with one model
+/// only, to show what the way through Python costs.
+fn is_twin(contestant: &str) -> bool {
+    cfg!(feature = "natives") && matches!(contestant, "tokenizers" | "fastokens" | "splintr-rs")
+}
+
+/// The folder of the files that are made here, beside the report.
+pub const FOLDER: &str = "peers-files";
+
+/// A published pattern as files of tokenizer.json have it. That of `cl100k_base` has possessive
+/// quantifiers, of which Oniguruma, which reads it there, takes one for two quantifiers; files
+/// everywhere have the form that tiktoken had before, which matches the same.
+fn in_json<'p>(name: &str, pattern: &'p str) -> &'p str {
+    match name {
+        "cl100k_base" => {
+            "(?i:'s|'t|'re|'ve|'m|'ll|'d)|[^\\r\\n\\p{L}\\p{N}]?\\p{L}+|\\p{N}{1,3}\
+             | ?[^\\s\\p{L}\\p{N}]+[\\r\\n]*|\\s*[\\r\\n]+|\\s+(?!\\S)|\\s+"
+        }
+        _ => pattern,
+    }
 }
 
 /// The two tokens that are left when a token is encoded with the ranks below its own.
@@ -121,19 +210,22 @@ fn parts<'t>(
 }
 
 /// The model of a file, if contestants can do something with it.
-fn of_file(path: &Path) -> Result<Option<Model>, String> {
+fn of_file(name: &str, path: &Path) -> Result<Option<Model>, String> {
     let file_name = path.file_name().and_then(|name| name.to_str()).unwrap_or_default();
     let extension = path.extension().and_then(|extension| extension.to_str()).unwrap_or_default();
-    let (form, contestants) = match extension {
-        "model" => ("spm", vec!["sentencepiece", "gigatoken"]),
-        "json" => {
-            let file = fs::read(path).map_err(|error| format!("{}: {error}", path.display()))?;
-            if formats::detect(&file) != Some(formats::Format::TokenizerJson) {
-                return Ok(None);
-            }
+    let file = fs::read(path).map_err(|error| format!("{}: {error}", path.display()))?;
+    let is_made_here = path.parent().is_some_and(|folder| folder.ends_with(FOLDER));
+    let (form, contestants, references, worst) = match formats::detect(&file) {
+        Some(formats::Format::SentencePiece) if extension == "model" => {
+            let contestants = vec!["sentencepiece", "gigatoken", "crate kitoken"];
+            let worst = is_made_here || file_name.starts_with("mistral");
+            ("spm", contestants, vec!["sentencepiece"], worst)
+        }
+        Some(formats::Format::TokenizerJson) => {
             let document: Value = serde_json::from_slice(&file).map_err(|e| e.to_string())?;
             let mut contestants = vec![
                 "crate tokenizers",
+                NEXT,
                 "crate fastokens",
                 "crate splintr",
                 "crate kitoken",
@@ -142,17 +234,38 @@ fn of_file(path: &Path) -> Result<Option<Model>, String> {
                 "splintr-rs",
                 "tokie",
             ];
-            if document["model"]["type"] == "WordPiece" {
+            contestants.retain(|contestant| !is_twin(contestant));
+            let is_wordpiece = document["model"]["type"] == "WordPiece";
+            if is_wordpiece {
                 contestants.push("nanotoken");
             }
-            ("json", contestants)
+            ("json", contestants, vec!["crate tokenizers", "tokenizers"], is_wordpiece)
         }
         _ => return Ok(None),
     };
+    let listed = if is_made_here { format!("{FOLDER}/{name}") } else { name.to_owned() };
     Ok(Some(Model {
         name: file_name.to_owned(),
         value: json!({ form: path }),
         contestants,
-        files: vec![path.to_owned()],
+        references,
+        worst,
+        files: vec![(listed, path.to_owned())],
     }))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn tokens_are_merges_of_two() {
+        let ranks: HashMap<&[u8], u32> = [("a", 0), ("b", 1), ("c", 2), ("ab", 3), ("abc", 4)]
+            .map(|(t, r)| (t.as_bytes(), r))
+            .into();
+        let of = |token: &'static str, rank| parts(token.as_bytes(), rank, &ranks);
+        assert_eq!(of("ab", 3), Some((&b"a"[..], &b"b"[..])));
+        assert_eq!(of("abc", 4), Some((&b"ab"[..], &b"c"[..])));
+        assert_eq!(of("cba", 5), None);
+    }
 }

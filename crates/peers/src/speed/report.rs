@@ -1,34 +1,78 @@
-//! What came out: data, a page of Markdown, and the same page as HTML.
+//! What came out, as data.
 
-use std::fmt::Write as _;
-use std::path::Path;
+use std::collections::BTreeMap;
 
 use harness::manifest::Manifest;
 use harness::report::Rounds;
-use serde::Serialize;
+use serde::{Deserialize, Serialize};
+
+/// What tells this kind of report from others.
+pub const KIND: &str = "peers";
 
 /// Everything.
-#[derive(Clone, Debug, Default, Serialize)]
+#[derive(Clone, Debug, Default, Serialize, Deserialize)]
 pub struct Report {
+    /// [`KIND`].
+    pub kind: String,
     /// Where it comes from.
     pub manifest: Manifest,
+    /// How many programs wanted a processor at the beginning and at the end, on average of a
+    /// minute.
+    pub load_average: Option<[f64; 2]>,
+    /// How many rounds were run.
+    pub rounds: usize,
     /// Who gives our ids.
     pub gates: Vec<Gate>,
-    /// Times of those who do.
+    /// Speed of those who do.
     pub speeds: Vec<Speed>,
+    /// What loading costs them.
+    pub costs: Vec<Cost>,
     /// Hard texts.
     pub worst: Vec<Worst>,
     /// Training.
     pub training: Vec<Training>,
+    /// What did not work, in words.
+    pub failures: Vec<String>,
+}
+
+/// A measurement, round by round; `None` where the round has none.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+pub struct Series(pub Vec<Option<f64>>);
+
+impl Series {
+    /// Sets the value of a round.
+    pub fn set(&mut self, round: usize, value: f64) {
+        if self.0.len() <= round {
+            self.0.resize(round + 1, None);
+        }
+        self.0[round] = Some(value);
+    }
+
+    /// Median and ends.
+    #[must_use]
+    pub fn rounds(&self) -> Option<Rounds> {
+        Rounds::of(&self.0.iter().copied().flatten().collect::<Vec<_>>())
+    }
+
+    /// This over another, round by round: only rounds that have both count.
+    #[must_use]
+    pub fn over(&self, other: &Self) -> Option<Rounds> {
+        let pairs = self.0.iter().zip(&other.0);
+        let ratios: Vec<f64> =
+            pairs.filter_map(|(a, b)| Some((*a)? / (*b)?)).filter(|r| r.is_finite()).collect();
+        Rounds::of(&ratios)
+    }
 }
 
 /// Whether a contestant's ids are ours.
-#[derive(Clone, Debug, Default, Serialize)]
+#[derive(Clone, Debug, Default, Serialize, Deserialize)]
 pub struct Gate {
     /// The model.
     pub model: String,
-    /// Name and version.
+    /// The contestant.
     pub contestant: String,
+    /// Whether it defines the model: if it differs, the fault is ours.
+    pub reference: bool,
     /// How many texts were compared.
     pub texts: usize,
     /// On how many ids differ.
@@ -43,82 +87,139 @@ pub struct Gate {
     pub skipped: Option<String>,
 }
 
-/// MB/s (1 MB is 10^6 bytes) of one contestant on one corpus, and what loading costs.
-#[derive(Clone, Debug, Serialize)]
+impl Gate {
+    /// Whether its times count.
+    #[must_use]
+    pub fn admits(&self) -> bool {
+        self.skipped.is_none() && self.differing == 0
+    }
+}
+
+/// Speed of one contestant on one corpus in MB/s (1 MB is 10^6 bytes): of processor time, but for
+/// the batch, which is of wall time.
+#[derive(Clone, Debug, Default, Serialize, Deserialize)]
 pub struct Speed {
     /// The model.
     pub model: String,
     /// The corpus.
     pub corpus: String,
-    /// Name and version.
+    /// Bytes of the corpus.
+    pub bytes: usize,
+    /// The contestant.
     pub contestant: String,
-    /// The whole text, never seen before, one thread unless the contestant takes more by itself.
-    pub first: Option<Rounds>,
-    /// The same text again.
-    pub later: Option<Rounds>,
-    /// Documents of 2 KB, one by one.
-    pub documents: Option<Rounds>,
+    /// The whole text, never seen before.
+    pub first: Series,
+    /// The same text again: the fastest of some passes.
+    pub later: Series,
+    /// Documents of 2 KB, one by one: the fastest of some passes.
+    pub documents: Series,
     /// Counting the whole text.
-    pub count: Option<Rounds>,
-    /// The documents in one call, two threads.
-    pub batch: Option<Rounds>,
-    /// Seconds from nothing to the first id, imports included.
-    pub load: Option<Rounds>,
-    /// Resident bytes after loading.
-    pub memory: Option<Rounds>,
-    /// Most resident bytes.
-    pub peak: Option<Rounds>,
+    pub count: Series,
+    /// The documents in one call, two threads, wall time.
+    pub batch: Series,
+    /// The first pass by wall time.
+    pub first_wall: Series,
+    /// Later passes by wall time.
+    pub later_wall: Series,
 }
 
-/// A hard text.
-#[derive(Clone, Debug, Default, Serialize)]
+/// What loading one model costs a contestant.
+#[derive(Clone, Debug, Default, Serialize, Deserialize)]
+pub struct Cost {
+    /// The model.
+    pub model: String,
+    /// The contestant.
+    pub contestant: String,
+    /// Wall seconds from the request to the first id; imports of Python packages are part of it.
+    pub load: Series,
+    /// Processor seconds of the same.
+    pub load_cpu: Series,
+    /// Resident bytes that loading added.
+    pub loaded: Series,
+    /// The most resident bytes while encoding, less those before loading.
+    pub peak: Series,
+}
+
+/// The times of a contestant on a hard text.
+#[derive(Clone, Debug, Default, Serialize, Deserialize)]
 pub struct Worst {
     /// The model.
     pub model: String,
     /// The kind of text.
     pub text: String,
-    /// Seconds of each for 1 MB, or why there are none.
-    pub seconds: Vec<(String, Result<f64, String>)>,
-    /// Our seconds for 16 MB.
-    pub ours_16_mb: Option<f64>,
-    /// Our time for 16 MB over that for 8 MB: 2 is linear.
-    pub ratio_of_double: Option<f64>,
+    /// The contestant.
+    pub contestant: String,
+    /// Bytes of the text.
+    pub bytes: usize,
+    /// Processor seconds for all of it, first met.
+    pub seconds: Series,
+    /// The same over that of half of it: 2 is linear, 4 quadratic.
+    pub doubling: Series,
+    /// Why there is no time.
+    pub failure: Option<String>,
 }
 
-/// Training of byte-level BPE.
-#[derive(Clone, Debug, Serialize)]
+/// Training of a vocabulary.
+#[derive(Clone, Debug, Default, Serialize, Deserialize)]
 pub struct Training {
-    /// Name and version.
+    /// The algorithm.
+    pub algorithm: String,
+    /// The trainer.
     pub trainer: String,
-    /// Wall seconds of the call.
-    pub seconds: Option<Rounds>,
-    /// Most resident bytes of the process.
-    pub peak: Option<Rounds>,
-    /// How many merges it made.
-    pub merges: Option<usize>,
-    /// Whether they are ours.
+    /// Wall seconds of the call, reading included.
+    pub seconds: Series,
+    /// Processor seconds.
+    pub cpu: Series,
+    /// The most resident bytes of the process, less those before.
+    pub peak: Series,
+    /// How many tokens it made.
+    pub tokens: Option<usize>,
+    /// How its vocabulary stands to ours.
     pub verdict: Option<String>,
+    /// How its vocabulary does on text that it was not trained on.
+    pub quality: Option<Quality>,
+    /// Why there is nothing.
+    pub failure: Option<String>,
 }
 
-/// One of the measurements.
-type Column = fn(&Speed) -> Option<&Rounds>;
+/// A vocabulary on held-out text.
+#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
+pub struct Quality {
+    /// Bytes of held-out text for a token.
+    pub bytes_per_token: f64,
+    /// Rényi efficiency of order 2.5.
+    pub renyi: Option<f64>,
+    /// The share of the vocabulary that occurs.
+    pub used: f64,
+}
 
 impl Report {
-    /// Records a file that was read.
-    ///
-    /// # Errors
-    ///
-    /// If it cannot be read.
-    pub fn add_file(&mut self, path: &Path) -> Result<(), String> {
-        let bytes = std::fs::read(path).map_err(|error| format!("{}: {error}", path.display()))?;
-        let name = path.file_name().and_then(|name| name.to_str()).unwrap_or_default();
-        self.manifest.add_file(name, &bytes);
-        Ok(())
+    /// A contestant as tables name it: its version, and where it is called.
+    #[must_use]
+    pub fn shown(&self, contestant: &str) -> String {
+        let version = self.manifest.versions.get(contestant).map_or(contestant, String::as_str);
+        if contestant == "ours" || contestant.starts_with("crate ") {
+            version.to_owned()
+        } else {
+            format!("{version} (Python)")
+        }
     }
 
-    /// Records a text by its name.
-    pub fn add_text(&mut self, name: &str, text: &str) {
-        self.manifest.add_file(&format!("corpus {name}"), text.as_bytes());
+    /// Everything by its model, in the order of the gates.
+    #[must_use]
+    pub fn models(&self) -> Vec<&str> {
+        let mut models: Vec<&str> = Vec::new();
+        for gate in &self.gates {
+            if !models.contains(&gate.model.as_str()) {
+                models.push(&gate.model);
+            }
+        }
+        models
+    }
+
+    /// The references that differ from ours: faults of this project.
+    pub fn faults(&self) -> impl Iterator<Item = &Gate> {
+        self.gates.iter().filter(|gate| gate.reference && gate.differing > 0)
     }
 
     /// The data, sealed as the other reports are.
@@ -129,297 +230,69 @@ impl Report {
     pub fn to_json(&self) -> Result<String, String> {
         let mut report = self.clone();
         report.manifest.report_sha256 = "0".repeat(64);
-        let json = serde_json::to_string_pretty(&report).map_err(|error| error.to_string())?;
-        Ok(harness::manifest::seal(&json).unwrap_or(json))
+        let mut json = serde_json::to_string_pretty(&report).map_err(|error| error.to_string())?;
+        json.push('\n');
+        harness::manifest::seal(&json).ok_or_else(|| "the report has no place for its hash".into())
     }
 
-    /// The page.
-    #[must_use]
-    pub fn to_markdown(&self) -> String {
-        let mut page = String::from("# Peers\n\n");
-        self.head(&mut page);
-        self.gate_tables(&mut page);
-        self.speed_tables(&mut page);
-        self.cost_tables(&mut page);
-        self.worst_tables(&mut page);
-        self.training_table(&mut page);
-        self.manifest_table(&mut page);
-        page
-    }
-
-    fn head(&self, page: &mut String) {
-        let machine = self.manifest.machine.as_ref();
-        let cpu = machine.map_or("an unknown processor", |machine| machine.cpu.as_str());
-        let threads = machine.map_or(0, |machine| machine.threads);
-        let _ = writeln!(
-            page,
-            "{}, commit {}, {cpu}, {threads} logical processors, {} s.\n\n\
-             Every contestant is a process of its own. In each of {} interleaved rounds it starts \
-             afresh, loads, encodes a text that it has not seen (first), the same text again \
-             (later), its documents of 2 KB one by one, counts, and encodes the documents in a \
-             batch with two threads. MB/s, 1 MB is 10^6 bytes; medians, lowest and highest round \
-             in brackets. Python contestants are timed inside of Python through their fastest form \
-             of ids, so what a list of numbers costs there is not counted; crates are called from \
-             Rust and return a vector. A contestant whose ids differ has no times. Caches that \
-             contestants keep between calls help them in all but the first pass.",
-            self.manifest.created,
-            self.manifest.commit.as_deref().unwrap_or("unknown"),
-            self.manifest.seconds,
-            self.manifest.options.get("rounds").map_or("?", String::as_str),
-        );
-    }
-
-    fn models(&self) -> Vec<&str> {
-        let mut models: Vec<&str> = Vec::new();
-        for gate in &self.gates {
-            if !models.contains(&gate.model.as_str()) {
-                models.push(&gate.model);
-            }
-        }
-        models
-    }
-
-    fn gate_tables(&self, page: &mut String) {
-        page.push_str("\n## Whose ids are ours\n\n| model | contestant | texts | differ | smallest | ours | theirs |\n|---|---|--:|--:|---|---|---|\n");
-        for gate in &self.gates {
-            let code = |text: &Option<String>| match text {
-                Some(text) => format!("`{}`", cell(&format!("{text:?}"))),
-                None => String::new(),
-            };
-            let (texts, differ) = match &gate.skipped {
-                Some(why) => ("skipped".to_owned(), cell(&shorten(why))),
-                None => (gate.texts.to_string(), gate.differing.to_string()),
-            };
-            let ids = |ids: &Option<String>| ids.as_deref().map(shorten).unwrap_or_default();
-            let _ = writeln!(
-                page,
-                "| {} | {} | {texts} | {differ} | {} | {} | {} |",
-                gate.model,
-                gate.contestant,
-                code(&gate.smallest),
-                ids(&gate.ours),
-                ids(&gate.theirs)
-            );
-        }
-    }
-
-    fn speed_tables(&self, page: &mut String) {
-        let columns: [Column; 5] = [
-            |s| s.first.as_ref(),
-            |s| s.later.as_ref(),
-            |s| s.documents.as_ref(),
-            |s| s.count.as_ref(),
-            |s| s.batch.as_ref(),
-        ];
-        for model in self.models() {
-            let of_model: Vec<&Speed> = self.speeds.iter().filter(|s| s.model == model).collect();
-            let mut corpora: Vec<&str> = Vec::new();
-            for speed in &of_model {
-                if !corpora.contains(&speed.corpus.as_str()) {
-                    corpora.push(&speed.corpus);
-                }
-            }
-            for corpus in corpora {
-                let rows: Vec<&&Speed> = of_model.iter().filter(|s| s.corpus == corpus).collect();
-                let _ = writeln!(
-                    page,
-                    "\n## {model}, {corpus}, MB/s\n\n| contestant | first | later | 2 KB documents | count | batch, 2 threads |\n|---|--:|--:|--:|--:|--:|"
-                );
-                for row in &rows {
-                    let _ = write!(page, "| {} |", row.contestant);
-                    for column in columns {
-                        let _ = write!(page, " {} |", column(row).map_or("–".to_owned(), rate));
-                    }
-                    page.push('\n');
-                }
-                // How ours stands to the fastest of the others.
-                page.push_str("| *ours / fastest peer* |");
-                for column in columns {
-                    let median = |s: &&&Speed| column(s).map(|rounds| rounds.median);
-                    let ours = rows.iter().find(|s| s.contestant == "ours").and_then(median);
-                    let peers = rows.iter().filter(|s| s.contestant != "ours").filter_map(median);
-                    let best = peers.fold(f64::NAN, f64::max);
-                    match ours {
-                        Some(ours) if best > 0.0 => {
-                            let _ = write!(page, " *{:.2}* |", ours / best);
-                        }
-                        _ => page.push_str(" – |"),
-                    }
-                }
-                page.push('\n');
-            }
-        }
-    }
-
-    fn cost_tables(&self, page: &mut String) {
-        page.push_str("\n## Loading and memory\n\nSeconds from nothing to the first id (imports of Python packages included), resident memory after that, and the most while encoding.\n\n| model | contestant | load ms | after load MB | peak MB |\n|---|---|--:|--:|--:|\n");
-        for model in self.models() {
-            let mut seen: Vec<&str> = Vec::new();
-            for speed in self.speeds.iter().filter(|s| s.model == model) {
-                if seen.contains(&speed.contestant.as_str()) {
-                    continue;
-                }
-                seen.push(&speed.contestant);
-                let scaled = |rounds: &Option<Rounds>, by: f64| {
-                    rounds.as_ref().map_or("–".to_owned(), |r| format!("{:.0}", r.median * by))
-                };
-                let _ = writeln!(
-                    page,
-                    "| {model} | {} | {} | {} | {} |",
-                    speed.contestant,
-                    scaled(&speed.load, 1e3),
-                    scaled(&speed.memory, 1e-6),
-                    scaled(&speed.peak, 1e-6)
-                );
-            }
-        }
-    }
-
-    fn worst_tables(&self, page: &mut String) {
-        for model in self.models() {
-            let rows: Vec<&Worst> = self.worst.iter().filter(|row| row.model == model).collect();
-            let Some(first) = rows.first() else { continue };
-            let names: Vec<&str> = first.seconds.iter().map(|(name, _)| name.as_str()).collect();
-            let _ = writeln!(
-                page,
-                "\n## Worst cases, {model}\n\nMilliseconds for 1 MB (2^20 bytes), first pass; for ours also 16 MB, and that over 8 MB (2 is linear).\n"
-            );
-            let _ =
-                writeln!(page, "| text | {} | ours 16 MB | ours t(2n)/t(n) |", names.join(" | "));
-            let _ = writeln!(page, "|---|{}--:|--:|", "--:|".repeat(names.len()));
-            for row in rows {
-                let _ = write!(page, "| {} |", row.text);
-                for (_, seconds) in &row.seconds {
-                    let text = match seconds {
-                        Ok(seconds) => format!("{:.1}", seconds * 1e3),
-                        Err(why) => cell(&shorten(why)),
-                    };
-                    let _ = write!(page, " {text} |");
-                }
-                let number = |value: Option<f64>, by: f64, digits: usize| {
-                    value.map_or("–".to_owned(), |value| format!("{:.digits$}", value * by))
-                };
-                let _ = writeln!(
-                    page,
-                    " {} | {} |",
-                    number(row.ours_16_mb, 1e3, 0),
-                    number(row.ratio_of_double, 1.0, 2)
-                );
-            }
-        }
-    }
-
-    fn training_table(&self, page: &mut String) {
-        if self.training.is_empty() {
-            return;
-        }
-        let vocab = self.manifest.options.get("vocab").map_or("?", String::as_str);
-        let _ = writeln!(
-            page,
-            "\n## Training: byte-level BPE, {vocab} tokens, GPT-2's splitter\n\nWall seconds of the call, most resident memory of the process, and whether the merges are ours, in order.\n\n| trainer | s | peak MB | merges | beside ours |\n|---|--:|--:|--:|---|"
-        );
-        for row in &self.training {
-            let seconds = row.seconds.as_ref().map_or("–".to_owned(), |r| {
-                format!("{:.2} [{:.2}–{:.2}]", r.median, r.min, r.max)
-            });
-            let peak =
-                row.peak.as_ref().map_or("–".to_owned(), |r| format!("{:.0}", r.median / 1e6));
-            let merges = row.merges.map_or("–".to_owned(), |merges| merges.to_string());
-            let verdict = row.verdict.as_deref().unwrap_or("–");
-            let _ = writeln!(
-                page,
-                "| {} | {seconds} | {peak} | {merges} | {verdict} |",
-                cell(&row.trainer)
-            );
-        }
-    }
-
-    fn manifest_table(&self, page: &mut String) {
-        page.push_str("\n## What was read\n\n| file | bytes | SHA-256 |\n|---|--:|---|\n");
-        for file in &self.manifest.files {
-            let _ = writeln!(page, "| {} | {} | `{}` |", file.path, file.bytes, &file.sha256[..16]);
-        }
-    }
-
-    /// The page as HTML: the same headings, paragraphs and tables.
-    #[must_use]
-    pub fn to_html(&self) -> String {
-        let style = include_str!("../../../harness/src/report/style.css");
-        let mut html = format!(
-            "<!doctype html>\n<html lang=\"en\"><head><meta charset=\"utf-8\"><meta name=\"viewport\" content=\"width=device-width, initial-scale=1\"><title>Peers</title><style>{style}\ntable {{ border-collapse: collapse; font-size: .82rem; display: block; overflow-x: auto; }} td, th {{ padding: .2rem .6rem; border-bottom: 1px solid var(--rule); text-align: left; }} .n {{ text-align: right; font-variant-numeric: tabular-nums; }}</style></head><body><main>\n"
-        );
-        let markdown = self.to_markdown();
-        let mut lines = markdown.lines().peekable();
-        while let Some(line) = lines.next() {
-            if let Some(title) = line.strip_prefix("# ") {
-                let _ = writeln!(html, "<h1>{}</h1>", inline(title));
-            } else if let Some(title) = line.strip_prefix("## ") {
-                let _ = writeln!(html, "<h2>{}</h2>", inline(title));
-            } else if line.starts_with('|') {
-                let rule = lines.next_if(|line| line.starts_with("|--")).unwrap_or_default();
-                let numeric: Vec<bool> =
-                    cells(rule).iter().map(|cell| cell.ends_with(':')).collect();
-                html.push_str("<table><thead>");
-                table_row(&mut html, line, "th", &numeric);
-                html.push_str("</thead><tbody>");
-                while let Some(line) = lines.next_if(|line| line.starts_with('|')) {
-                    table_row(&mut html, line, "td", &numeric);
-                }
-                html.push_str("</tbody></table>\n");
-            } else if !line.is_empty() {
-                let _ = writeln!(html, "<p>{}</p>", inline(line));
-            }
-        }
-        html.push_str("</main></body></html>\n");
-        html
+    /// Reads [`to_json`](Self::to_json).
+    ///
+    /// # Errors
+    ///
+    /// If it is no report of this kind.
+    pub fn from_json(json: &str) -> Result<Self, String> {
+        let report: Self = serde_json::from_str(json).map_err(|error| error.to_string())?;
+        if report.kind == KIND { Ok(report) } else { Err(format!("it is no {KIND} report")) }
     }
 }
 
-fn cells(line: &str) -> Vec<String> {
-    let inner = line.trim_matches('|').replace("\\|", "\u{1}");
-    inner.split('|').map(|cell| cell.trim().replace('\u{1}', "|")).collect()
+/// A column of the table of speed.
+pub type Column = fn(&Speed) -> &Series;
+
+/// The columns of the table of speed: the title, and where the numbers are.
+pub const COLUMNS: [(&str, Column); 5] = [
+    ("first", |speed| &speed.first),
+    ("later", |speed| &speed.later),
+    ("2 KB documents", |speed| &speed.documents),
+    ("count", |speed| &speed.count),
+    ("batch, 2 threads", |speed| &speed.batch),
+];
+
+/// How ours stands to the fastest of the others in one column of one table.
+#[derive(Clone, Debug)]
+pub struct Standing<'r> {
+    /// The model.
+    pub model: &'r str,
+    /// The corpus.
+    pub corpus: &'r str,
+    /// The column.
+    pub column: &'static str,
+    /// Ours over theirs, by rounds.
+    pub ratio: Rounds,
+    /// Whose: the fastest by median.
+    pub peer: &'r str,
 }
 
-fn table_row(html: &mut String, line: &str, tag: &str, numeric: &[bool]) {
-    html.push_str("<tr>");
-    for (i, cell) in cells(line).iter().enumerate() {
-        let class = if numeric.get(i) == Some(&true) { " class=\"n\"" } else { "" };
-        let _ = write!(html, "<{tag}{class}>{}</{tag}>", inline(cell));
+/// [`Standing`]s of every table and column in which there is somebody else.
+#[must_use]
+pub fn standings(report: &Report) -> Vec<Standing<'_>> {
+    let mut tables: BTreeMap<(usize, &str), Vec<&Speed>> = BTreeMap::new();
+    let models = report.models();
+    for speed in &report.speeds {
+        let Some(at) = models.iter().position(|model| *model == speed.model) else { continue };
+        tables.entry((at, &speed.corpus)).or_default().push(speed);
     }
-    html.push_str("</tr>");
-}
-
-/// Code and emphasis.
-fn inline(text: &str) -> String {
-    let text = text.replace('&', "&amp;").replace('<', "&lt;").replace('>', "&gt;");
-    let mut html = String::new();
-    for (i, part) in text.split('`').enumerate() {
-        if i % 2 == 1 {
-            let _ = write!(html, "<code>{part}</code>");
-            continue;
+    let mut standings = Vec::new();
+    for ((at, corpus), rows) in tables {
+        let Some(ours) = rows.iter().find(|row| row.contestant == "ours") else { continue };
+        for (column, of) in COLUMNS {
+            let others = rows.iter().filter(|row| row.contestant != "ours");
+            let timed = others.filter_map(|row| Some((*row, of(row).rounds()?.median)));
+            let Some((peer, _)) = timed.max_by(|a, b| a.1.total_cmp(&b.1)) else { continue };
+            let Some(ratio) = of(ours).over(of(peer)) else { continue };
+            let (model, peer) = (models[at], peer.contestant.as_str());
+            standings.push(Standing { model, corpus, column, ratio, peer });
         }
-        for (i, part) in part.split('*').enumerate() {
-            let _ =
-                if i % 2 == 1 { write!(html, "<em>{part}</em>") } else { write!(html, "{part}") };
-        }
     }
-    html
-}
-
-fn rate(rounds: &Rounds) -> String {
-    let digits = if rounds.median < 10.0 { 1 } else { 0 };
-    format!("{:.digits$} [{:.digits$}–{:.digits$}]", rounds.median, rounds.min, rounds.max)
-}
-
-/// A text that does not end its cell.
-fn cell(text: &str) -> String {
-    text.replace('|', "\\|").replace('`', "'").replace('\n', " ")
-}
-
-fn shorten(text: &str) -> String {
-    let mut short: String = text.chars().take(60).collect();
-    if short.len() < text.len() {
-        short.push('…');
-    }
-    short
+    standings
 }

@@ -1,0 +1,206 @@
+//! Our trainers as contestants, with the settings that `python/adapters.py` gives the others.
+
+use std::fs;
+
+use bpe::{BpeTrainer, ByteOrder, Goal, Ties};
+use formats::Layout;
+use serde_json::{Value, json};
+use tokenizer::CorpusCounter;
+use tokenizer::lift::{self, Learned, Preparation, Target};
+use tokenizer_core::{Model, PieceCounts, Silent, TokenKind, Train};
+use unigram::{Compat, SpecialToken, Unigram, UnigramTrainer};
+use wordpiece::{Criterion, WordPiece, WordPieceTrainer};
+
+use super::child::Clock;
+
+/// The algorithms that are trained.
+pub const ALGORITHMS: [&str; 5] =
+    ["bpe", "unigram", "unigram-json", "wordpiece", "sentencepiece-bpe"];
+
+/// A trained model, and how its text is prepared.
+pub struct Trained {
+    model: AnyModel,
+    preparation: Preparation,
+}
+
+#[allow(clippy::large_enum_variant)] // There is one at a time.
+enum AnyModel {
+    Bpe(bpe::Bpe),
+    Unigram(Unigram),
+    WordPiece(WordPiece),
+}
+
+/// Trains on a text of which a line is a document.
+///
+/// - `bpe`: bytes, GPT-2's splitter.
+/// - `sentencepiece-bpe`: characters with byte fallback, SentencePiece's spaces.
+/// - `unigram`: SentencePiece's settings and its rules `nmt_nfkc`.
+/// - `unigram-json`: the same as a tokenizer.json, for those who read no other file.
+/// - `wordpiece`: by frequency, as BERT's trainers do, on BERT's uncased words.
+///
+/// # Errors
+///
+/// If the algorithm is none of these, or the trainer refuses the text.
+pub fn train(algorithm: &str, text: &str, vocab: usize) -> Result<Trained, String> {
+    let (normalizer, splitter, target) = match algorithm {
+        "bpe" => ("none", "gpt2", Target::TokenizerJson),
+        "sentencepiece-bpe" => ("none", "metaspace", Target::SentencePiece),
+        "unigram" => ("nmt_nfkc", "metaspace", Target::SentencePiece),
+        "unigram-json" => ("nmt_nfkc", "metaspace", Target::TokenizerJson),
+        "wordpiece" => ("bert", "bert", Target::TokenizerJson),
+        other => return Err(format!("{other} is none of {}", ALGORITHMS.join(", "))),
+    };
+    let preparation =
+        Preparation::new(normalizer, splitter, target).map_err(|error| error.to_string())?;
+    // SentencePiece's sentences end before the line end; the others keep it.
+    let lines: Vec<&str> = match splitter {
+        "metaspace" => text.lines().filter(|line| !line.is_empty()).collect(),
+        _ => text.split_inclusive('\n').collect(),
+    };
+    let mut counter = CorpusCounter::new(preparation.normalizer(), preparation.splitter());
+    counter.add(&lines).map_err(|error| error.to_string())?;
+    let counts = counter.finish().map_err(|error| error.to_string())?;
+    let model = learn(algorithm, &counts, vocab)?;
+    Ok(Trained { model, preparation })
+}
+
+fn learn(algorithm: &str, counts: &PieceCounts, vocab: usize) -> Result<AnyModel, String> {
+    let text = |error: &dyn std::error::Error| error.to_string();
+    match algorithm {
+        "unigram" | "unigram-json" => {
+            let mut trainer = UnigramTrainer::new(vocab);
+            trainer.special_tokens = vec![SpecialToken::new("<unk>", TokenKind::Unknown)];
+            if algorithm == "unigram" {
+                trainer.special_tokens.push(SpecialToken::new("<s>", TokenKind::Control));
+                trainer.special_tokens.push(SpecialToken::new("</s>", TokenKind::Control));
+            }
+            trainer.threads = 2;
+            let model = trainer.train(counts, &mut Silent).map_err(|error| text(&error))?;
+            if algorithm == "unigram" {
+                return Ok(AnyModel::Unigram(model));
+            }
+            let mut options = model.options().clone();
+            options.compat = Compat::HuggingFace;
+            Unigram::new(model.vocab().clone(), model.scores().to_vec(), options)
+                .map(AnyModel::Unigram)
+                .map_err(|error| text(&error))
+        }
+        "wordpiece" => {
+            let mut trainer = WordPieceTrainer::new(vocab);
+            trainer.criterion = Criterion::Frequency;
+            trainer.options.unk = Some(b"[UNK]".to_vec());
+            let model = trainer.train(counts, &mut Silent).map_err(|error| text(&error))?;
+            Ok(AnyModel::WordPiece(model))
+        }
+        _ => {
+            let mut trainer = BpeTrainer::default();
+            trainer.goal = Goal::VocabSize(vocab);
+            trainer.byte_order = ByteOrder::Gpt2;
+            if algorithm == "sentencepiece-bpe" {
+                trainer.unit = bpe::Alphabet::Char;
+                trainer.byte_order = ByteOrder::Value;
+                trainer.ties = Ties::SentencePiece;
+                trainer.character_coverage = 0.9995;
+                trainer.byte_fallback = true;
+                trainer.unk_token = Some("<unk>".to_owned());
+                trainer.special_tokens = vec!["<s>".to_owned(), "</s>".to_owned()];
+                trainer.fuse_unk = true;
+            }
+            let model = trainer.train(counts, &mut Silent).map_err(|error| text(&error))?;
+            Ok(AnyModel::Bpe(model))
+        }
+    }
+}
+
+impl Trained {
+    fn learned(&self) -> Learned<'_> {
+        match &self.model {
+            AnyModel::Bpe(model) => Learned::Bpe(model),
+            AnyModel::Unigram(model) => Learned::Unigram(model),
+            AnyModel::WordPiece(model) => Learned::WordPiece(model),
+        }
+    }
+
+    /// The file in the format of its kind: a SentencePiece model or a tokenizer.json.
+    ///
+    /// # Errors
+    ///
+    /// If the format cannot say it.
+    pub fn file(&self) -> Result<Vec<u8>, String> {
+        let text = |error: &dyn std::error::Error| error.to_string();
+        match self.preparation.target() {
+            Target::SentencePiece => lift::sentencepiece(self.learned(), &self.preparation)
+                .map_err(|error| text(&error))?
+                .to_bytes()
+                .map_err(|error| text(&error)),
+            _ => lift::tokenizer_json(self.learned(), &self.preparation)
+                .map_err(|error| text(&error))?
+                .to_json(Layout::Pretty)
+                .map(String::into_bytes)
+                .map_err(|error| text(&error)),
+        }
+    }
+
+    /// Of BPE over bytes the merged tokens in order, as hex; of the others none, for the file has
+    /// them.
+    fn merged(&self) -> Option<Vec<String>> {
+        match (&self.model, self.preparation.target()) {
+            (AnyModel::Bpe(model), Target::TokenizerJson) => {
+                let hex = |bytes: &[u8]| bytes.iter().map(|byte| format!("{byte:02x}")).collect();
+                Some(model.vocab().iter().skip(256).map(|(_, bytes, _)| hex(bytes)).collect())
+            }
+            _ => None,
+        }
+    }
+}
+
+/// Answers the request `train`, as `python/runner.py` says.
+///
+/// # Errors
+///
+/// As [`train`], and if files cannot be read or written.
+pub fn answer(request: &Value) -> Result<Value, String> {
+    let string = |name: &str| request[name].as_str().ok_or_else(|| format!("no {name}"));
+    let vocab = request["vocab"].as_u64().ok_or("no vocab")? as usize;
+    // Every trainer reads the file within its time.
+    let clock = Clock::start();
+    let path = string("file")?;
+    let text = fs::read_to_string(path).map_err(|error| format!("{path}: {error}"))?;
+    let trained = train(string("algorithm")?, &text, vocab)?;
+    let mut answer = clock.stop(json!({"version": "ours", "tokens": null}));
+    match trained.merged() {
+        Some(tokens) => answer["tokens"] = json!(tokens),
+        None => {
+            let out = string("out")?;
+            fs::write(out, trained.file()?).map_err(|error| format!("{out}: {error}"))?;
+        }
+    }
+    Ok(answer)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use tokenizer::{LoadOptions, Tokenizer};
+
+    #[test]
+    fn every_algorithm_trains_and_its_file_is_read_back() {
+        let text = "the rabbit was late and the rabbit ran\nthe late hat was on the cat\n";
+        let text = text.repeat(50);
+        for algorithm in ALGORITHMS {
+            let vocab = match algorithm {
+                "bpe" => 280,
+                "sentencepiece-bpe" => 300,
+                _ => 40,
+            };
+            let trained = train(algorithm, &text, vocab)
+                .unwrap_or_else(|error| panic!("{algorithm}: {error}"));
+            let file = trained.file().unwrap_or_else(|error| panic!("{algorithm}: {error}"));
+            let tokenizer =
+                Tokenizer::from_file(&file, &LoadOptions::default()).expect("it is a file of ours");
+            let ids = tokenizer.ids("the rabbit");
+            assert!(!ids.is_empty() && ids.len() < 10, "{algorithm}: {ids:?}");
+        }
+        assert!(train("sorting", &text, 300).is_err());
+    }
+}
