@@ -149,4 +149,18 @@ fn memory_goes_by_what_a_file_holds_and_not_by_what_it_claims() {
         let limit = if words == "pattern" { 32 << 20 } else { (1 << 20) + 8 * file.len() };
         assert!(peak < limit, "{name}: {peak} bytes, more than {limit}");
     }
+    // What is held in earnest takes a few times its bytes.
+    let tokens: Vec<String> = (0..50_000)
+        .map(|i| {
+            format!(
+                r#"{{"id": {}, "content": "<extra_{i}>", "single_word": false, "lstrip": false, "rstrip": false, "normalized": false, "special": false}}"#,
+                i + 1
+            )
+        })
+        .collect();
+    let file = model(&format!(r#", "added_tokens": [{}]"#, tokens.join(",")));
+    let (peak, tokenizer) = peak_of(|| Tokenizer::from_file(&file, &options).unwrap());
+    println!("50,000 added tokens: {peak} bytes for a file of {}", file.len());
+    assert_eq!(tokenizer.vocab_len(), 50_001);
+    assert!(peak < 8 * file.len(), "{peak} bytes for a file of {}", file.len());
 }
