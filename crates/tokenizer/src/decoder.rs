@@ -498,10 +498,12 @@ fn replace(bytes: &[u8], from: &[u8], to: &[u8]) -> Vec<u8> {
 fn strip<'b>(bytes: &'b [u8], content: &[u8], start: usize, stop: usize) -> &'b [u8] {
     let mut rest = bytes;
     for _ in 0..start {
-        rest = rest.strip_prefix(content).unwrap_or(rest);
+        let Some(shorter) = rest.strip_prefix(content) else { break };
+        rest = shorter;
     }
     for _ in 0..stop {
-        rest = rest.strip_suffix(content).unwrap_or(rest);
+        let Some(shorter) = rest.strip_suffix(content) else { break };
+        rest = shorter;
     }
     rest
 }

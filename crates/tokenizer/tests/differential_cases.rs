@@ -249,6 +249,19 @@ fn fused_text_stays_fused_behind_a_strip() {
     assert_eq!(decode(&parts, &[1, 1]), "abab");
 }
 
+/// As many as there are: a file may name any number, which is no number of steps.
+#[test]
+fn strip_takes_no_longer_than_what_it_strips() {
+    let parts = json!({
+        "model": word_level(json!({"[UNK]": 0, "  a ": 1})),
+        "decoder": {"type": "Sequence", "decoders": [
+            {"type": "Strip", "content": " ", "start": u64::MAX, "stop": 1},
+            {"type": "Replace", "pattern": {"String": "x"}, "content": ""},
+        ]},
+    });
+    assert_eq!(decode(&parts, &[1, 1]), "aa");
+}
+
 #[test]
 fn id_that_the_vocabulary_leaves_out_gives_no_text() {
     let parts = json!({"model": word_level(json!({"[UNK]": 0, "a": 5}))});

@@ -141,6 +141,7 @@ fn decoder(model: &SentencePieceModel, spaces: &Spaces, unk_piece: &str) -> doc:
     steps.push(doc::Decoder::ByteFallback);
     steps.push(doc::Decoder::Fuse);
     if spaces.escape && (spaces.add_dummy_prefix || spaces.remove_extra) {
+        // One, also where all marks go: an unknown token's own space stays.
         steps.push(doc::Decoder::Strip { content: ' ', start: 1, stop: 0 });
     }
     doc::Decoder::Sequence(steps)
@@ -317,6 +318,13 @@ pub(super) fn from_json(
                 .to_owned(),
         );
         converted.except.extend(added.iter().map(|(_, token)| token.content.clone()));
+    }
+    if spaces.looks_at_first {
+        converted.lost.push(
+            "that a text which begins with a space gets no mark in front: a .model puts one in \
+             front of every text"
+                .to_owned(),
+        );
     }
     document
         .to_bytes()

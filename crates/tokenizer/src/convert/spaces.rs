@@ -28,6 +28,8 @@ pub(super) struct Spaces {
     pub(super) cuts_at_marks: bool,
     /// A mark is put in front of the text alone, not of text behind a special token.
     pub(super) first_only: bool,
+    /// A mark is put in front only where the text does not begin with one or with a space.
+    pub(super) looks_at_first: bool,
 }
 
 fn regex(pattern: &str, content: &str) -> doc::Normalizer {
@@ -124,6 +126,7 @@ impl Spaces {
                     spaces.cuts_at_marks |= metaspace.split;
                     spaces.add_dummy_prefix = metaspace.prepend_scheme != doc::PrependScheme::Never;
                     spaces.first_only = metaspace.prepend_scheme == doc::PrependScheme::First;
+                    spaces.looks_at_first = spaces.add_dummy_prefix;
                 }
                 doc::PreTokenizer::Split {
                     pattern: doc::Pattern::String(at),
