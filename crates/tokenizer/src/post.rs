@@ -217,16 +217,19 @@ impl PostProcessor {
         text: &str,
         white_space: &dyn Fn(TokenId, Span) -> (usize, usize),
     ) {
+        let mut trims = Vec::new();
+        self.collect_trims(&mut trims);
+        if !trims.is_empty() {
+            trim_offsets(encoding, text, &trims, white_space);
+        }
+    }
+
+    /// Appends `add_prefix_space` of every step that trims.
+    fn collect_trims(&self, trims: &mut Vec<bool>) {
         match self {
             Self::None | Self::Template(_) => {}
-            Self::TrimOffsets { add_prefix_space } => {
-                trim_offsets(encoding, text, *add_prefix_space, white_space);
-            }
-            Self::Sequence(steps) => {
-                for step in steps {
-                    step.trim(encoding, text, white_space);
-                }
-            }
+            Self::TrimOffsets { add_prefix_space } => trims.push(*add_prefix_space),
+            Self::Sequence(steps) => steps.iter().for_each(|step| step.collect_trims(trims)),
         }
     }
 
@@ -278,34 +281,48 @@ fn set_type(encoding: &mut Encoding, type_id: u32) {
     }
 }
 
+/// Takes the white space of every token off its offsets, once for each of `trims`: what a token is
+/// spelled with is the same each time.
 fn trim_offsets(
     encoding: &mut Encoding,
     text: &str,
-    add_prefix_space: bool,
+    trims: &[bool],
     white_space: &dyn Fn(TokenId, Span) -> (usize, usize),
 ) {
     for (i, (offset, &id)) in encoding.offsets.iter_mut().zip(&encoding.ids).enumerate() {
-        let (mut leading, trailing) = white_space(id, *offset);
-        if leading > 0 {
-            // One space may be the one that was added; of more none was.
-            if (i == 0 || offset.start == 0) && add_prefix_space && leading == 1 {
-                leading = 0;
-            }
-            // Hugging Face counts characters and moves byte offsets by as many bytes; only its
-            // character offsets are right where the white space is not ASCII, and those are these.
-            let surface = &text[offset.range()];
-            offset.start += surface.char_indices().nth(leading).map_or(surface.len(), |(at, _)| at);
-        }
-        if trailing > 0 && text[..offset.end].chars().nth(trailing - 1).is_some() {
-            let surface = &text[offset.range()];
-            offset.end = match surface.char_indices().nth_back(trailing - 1) {
-                Some((at, _)) => offset.start + at,
-                None => offset.start,
-            };
+        let of_token = white_space(id, *offset);
+        for &add_prefix_space in trims {
+            trim_offset(offset, i == 0, text, add_prefix_space, of_token);
         }
     }
     for window in &mut encoding.overflowing {
-        trim_offsets(window, text, add_prefix_space, white_space);
+        trim_offsets(window, text, trims, white_space);
+    }
+}
+
+fn trim_offset(
+    offset: &mut Span,
+    is_first: bool,
+    text: &str,
+    add_prefix_space: bool,
+    (mut leading, trailing): (usize, usize),
+) {
+    if leading > 0 {
+        // One space may be the one that was added; of more none was.
+        if (is_first || offset.start == 0) && add_prefix_space && leading == 1 {
+            leading = 0;
+        }
+        // Hugging Face counts characters and moves byte offsets by as many bytes; only its
+        // character offsets are right where the white space is not ASCII, and those are these.
+        let surface = &text[offset.range()];
+        offset.start += surface.char_indices().nth(leading).map_or(surface.len(), |(at, _)| at);
+    }
+    if trailing > 0 && text[..offset.end].chars().nth(trailing - 1).is_some() {
+        let surface = &text[offset.range()];
+        offset.end = match surface.char_indices().nth_back(trailing - 1) {
+            Some((at, _)) => offset.start + at,
+            None => offset.start,
+        };
     }
 }
 

@@ -305,6 +305,16 @@ fn trimming_takes_what_an_added_token_stripped() {
     assert_eq!(offsets(&parts, "\u{3000} <mask>"), [(4, 10)]);
 }
 
+/// Twice in a sequence of processors, by what the token is spelled with each time.
+#[test]
+fn trimming_twice_takes_what_a_token_stripped_twice() {
+    let model = word_level(json!({"[UNK]": 0}));
+    let tokens = json!([added(1, " a", &["rstrip"])]);
+    let processors = json!({"type": "Sequence", "processors": [trimming(false), trimming(false)]});
+    let parts = json!({"added_tokens": tokens, "model": model, "post_processor": processors});
+    assert_eq!(offsets(&parts, " a"), [(2, 2)]);
+}
+
 #[test]
 fn trimming_keeps_one_added_space_and_takes_two() {
     let model = word_level(json!({"[UNK]": 0, " a": 1, "  a": 2}));
