@@ -2,8 +2,8 @@ use alloc::vec::Vec;
 use core::fmt;
 
 use hashbrown::HashMap;
-use piece_table::{Apart, Key, Miss, PieceTable, Sink, Size, hash_bytes};
-use tokenizer_core::{Encode, Model, Rng, Span, Token, TokenId, TokenKind};
+use piece_table::{Apart, Key, Located, Miss, PieceTable, Sink, Size, hash_bytes};
+use tokenizer_core::{Encode, Model, Offset, Rng, Span, Token, TokenId, TokenKind};
 
 use crate::Bpe;
 use crate::compact::{Compact, LONGEST};
@@ -557,6 +557,18 @@ impl Encode for Encoder<'_> {
 
     fn encode_ids_into(&mut self, text: &[u8], pieces: &[Span], ids: &mut Vec<TokenId>) {
         self.encode_batch(text, pieces, ids);
+    }
+
+    fn encode_offsets_into(
+        &mut self,
+        text: &[u8],
+        pieces: &[Span],
+        ids: &mut Vec<TokenId>,
+        offsets: &mut Vec<Offset>,
+    ) {
+        let in_reach = pieces.last().is_none_or(|last| Offset::try_from(*last).is_ok());
+        assert!(in_reach, "pieces of less than 4 GiB");
+        self.encode_batch(text, pieces, &mut Located::new(ids, offsets));
     }
 
     fn count_pieces(&mut self, text: &[u8], pieces: &[Span]) -> usize {

@@ -38,7 +38,7 @@
 //!   spans. It begins empty, grows with what it meets up to a fixed size, then forgets
 //!   ([`Size`]).
 //! - [`Sink`] is where tokens go: `Vec<TokenId>`, `Vec<Token>`, `usize`, which counts, and
-//!   [`Apart`], which keeps pieces apart. The driver is compiled for each, so callers that want ids alone do not pay for lengths.
+//!   [`Apart`], which keeps pieces apart, and [`Located`], which says where tokens are. The driver is compiled for each, so callers that want ids alone do not pay for lengths.
 //! - [`Key`] is a short piece as a number, and its hash, for tables of other things by the same key
 //!   (counts of pieces, say).
 //!
@@ -75,6 +75,6 @@ mod words;
 pub use key::{Key, hash_bytes};
 pub use memory::prefetch;
 pub use recent::Size;
-pub use sink::{Apart, Sink};
+pub use sink::{Apart, Located, Sink};
 pub use table::{Miss, PieceTable};
 pub use words::{Words, WordsBuilder};

@@ -2,13 +2,13 @@
 
 use alloc::vec::Vec;
 
-use tokenizer_core::{Token, TokenId};
+use tokenizer_core::{Offset, Token, TokenId};
 
 use crate::memory::push_some;
 use crate::run::{self, Word};
 
 /// Takes tokens: `Vec<TokenId>` their ids, `Vec<Token>` ids and lengths, `usize` their number,
-/// [`Apart`] which are whose.
+/// [`Apart`] which are whose, [`Located`] where they are.
 pub trait Sink: sealed::Packed {
     /// Takes tokens one after the other.
     fn extend(&mut self, tokens: &[Token]);
@@ -20,6 +20,10 @@ pub(crate) mod sealed {
     pub trait Packed {
         /// Takes the first `n` of four packed tokens of a piece of `piece_len` bytes.
         fn packed(&mut self, words: [Word; 4], n: usize, piece_len: usize);
+
+        /// The tokens that follow are of a piece that begins at this byte of the text.
+        #[inline(always)]
+        fn begin_piece(&mut self, _start: usize) {}
 
         /// All tokens of a piece were given.
         #[inline(always)]
@@ -90,5 +94,58 @@ impl sealed::Packed for Apart<'_> {
 impl Sink for Apart<'_> {
     fn extend(&mut self, tokens: &[Token]) {
         self.tokens.extend_from_slice(tokens);
+    }
+}
+
+/// Ids, and the bytes of the text that each token covers.
+#[derive(Debug)]
+pub struct Located<'o> {
+    ids: &'o mut Vec<TokenId>,
+    offsets: &'o mut Vec<Offset>,
+    /// Where the next token begins.
+    at: u32,
+}
+
+impl<'o> Located<'o> {
+    /// Appends to both; offsets are of texts shorter than 4 GiB.
+    pub fn new(ids: &'o mut Vec<TokenId>, offsets: &'o mut Vec<Offset>) -> Self {
+        Self { ids, offsets, at: 0 }
+    }
+}
+
+impl sealed::Packed for Located<'_> {
+    #[inline(always)]
+    fn packed(&mut self, words: [Word; 4], n: usize, piece_len: usize) {
+        push_some(self.ids, run::ids(words), n);
+        // Words behind the first n are zero and so are their lengths.
+        let [a, b, c, d] = run::tokens(words, piece_len).map(|token| token.len);
+        let begin = self.at;
+        let (first, third) = (begin.wrapping_add(a), c.wrapping_add(d));
+        let second = first.wrapping_add(b);
+        let end = second.wrapping_add(third);
+        let offsets = [
+            Offset { start: begin, end: first },
+            Offset { start: first, end: second },
+            Offset { start: second, end: second.wrapping_add(c) },
+            Offset { start: second.wrapping_add(c), end },
+        ];
+        push_some(self.offsets, offsets, n);
+        self.at = end;
+    }
+
+    #[inline(always)]
+    fn begin_piece(&mut self, start: usize) {
+        self.at = start as u32;
+    }
+}
+
+impl Sink for Located<'_> {
+    fn extend(&mut self, tokens: &[Token]) {
+        for token in tokens {
+            self.ids.push(token.id);
+            let end = self.at.wrapping_add(token.len);
+            self.offsets.push(Offset { start: self.at, end });
+            self.at = end;
+        }
     }
 }

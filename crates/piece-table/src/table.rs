@@ -143,6 +143,7 @@ impl<'w> PieceTable<'w> {
             if self.is_cold { self.warm(text, pieces, &keys, &hashes, miss) } else { 0 };
         for ((piece, &key), &hash) in pieces.iter().zip(&keys).zip(&hashes) {
             let len = piece.end.wrapping_sub(piece.start);
+            sink.begin_piece(piece.start);
             if !Key::fits(len) {
                 self.longer(text, *piece, hash, miss, sink);
                 sink.end_piece();

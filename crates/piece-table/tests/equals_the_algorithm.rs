@@ -1,8 +1,8 @@
 //! Whatever a table remembers or forgets, its answers are the algorithm's.
 
-use piece_table::{Apart, PieceTable, Size, Words};
+use piece_table::{Apart, Located, PieceTable, Size, Words};
 use proptest::prelude::*;
-use tokenizer_core::{Rng, Span, Token, TokenId};
+use tokenizer_core::{Offset, Rng, Span, Token, TokenId};
 
 /// An algorithm with tokens of every kind: none, many, long ones, ids that tables cannot hold. A
 /// piece's first byte says which.
@@ -43,9 +43,28 @@ fn check(table: &mut PieceTable<'_>, text: &[u8], spans: &[Span]) {
         start = *end;
     }
     assert_eq!(ends.len(), spans.len());
+    let (mut ids, mut offsets) = (Vec::new(), Vec::new());
+    table.encode(text, spans, &mut algorithm, &mut Located::new(&mut ids, &mut offsets));
+    assert!(ids.iter().eq(expected.iter().map(|token| &token.id)));
+    assert_eq!(offsets, located(text, spans), "offsets");
     let mut count = 5;
     table.encode(text, spans, &mut algorithm, &mut count);
     assert_eq!(count, expected.len() + 5);
+}
+
+/// Where the algorithm's tokens are.
+fn located(text: &[u8], spans: &[Span]) -> Vec<Offset> {
+    let mut offsets = Vec::new();
+    for span in spans {
+        let mut tokens = Vec::new();
+        algorithm(&text[span.range()], &mut tokens);
+        let mut start = span.start as u32;
+        for token in tokens {
+            offsets.push(Offset { start, end: start + token.len });
+            start += token.len;
+        }
+    }
+    offsets
 }
 
 /// Words for some of the pieces, most of them what the algorithm says and so never wrong.

@@ -2,8 +2,8 @@
 //! the broken law and the input.
 
 use tokenizer_core::{
-    Alignment, Encode, MAX_BATCH, Model, Normalize, PieceCounts, Silent, Span, Split, Token,
-    TokenId, Train,
+    Alignment, Encode, MAX_BATCH, Model, Normalize, Offset, PieceCounts, Silent, Span, Split,
+    Token, TokenId, Train,
 };
 
 /// A model on one piece: ids exist, lengths tile the piece, and a reused session equals a fresh
@@ -65,6 +65,18 @@ pub fn encodes_like(
     session.encode_ids_into(&text, &spans, &mut ids);
     let expected: Vec<TokenId> = expected.iter().map(|token| token.id).collect();
     assert_eq!(ids, expected, "the ids alone must equal the ids of the tokens");
+    let (mut located, mut offsets) = (Vec::new(), Vec::new());
+    session.encode_offsets_into(&text, &spans, &mut located, &mut offsets);
+    assert_eq!(located, expected, "ids with offsets must equal the ids of the tokens");
+    let mut of_tokens = Vec::new();
+    for span in &spans {
+        let mut start = span.start as u32;
+        for token in encodes_piece(model, session.as_mut(), &text[span.range()]) {
+            of_tokens.push(Offset { start, end: start + token.len });
+            start += token.len;
+        }
+    }
+    assert_eq!(offsets, of_tokens, "offsets must be the running sums of the lengths");
     assert_eq!(session.count_pieces(&text, &spans), ids.len(), "the count must equal the ids");
     // What a session remembers must not show: the same pieces again, and backwards.
     spans.reverse();

@@ -2,7 +2,7 @@ use alloc::boxed::Box;
 use alloc::vec::Vec;
 use core::any::Any;
 
-use crate::{Span, Token, TokenId, Vocab};
+use crate::{Offset, Span, Token, TokenId, Vocab};
 
 /// A trained model: immutable, shared by any number of sessions on any number of threads.
 pub trait Model: Send + Sync {
@@ -60,6 +60,33 @@ pub trait Encode {
             tokens.clear();
             self.encode_piece(&text[piece.range()], &mut tokens);
             ids.extend(tokens.iter().map(|token| token.id));
+        }
+    }
+
+    /// Appends the ids, and for each token the bytes of `text` that it covers, which begin where the
+    /// token before it in its piece ends.
+    ///
+    /// # Panics
+    ///
+    /// If a piece ends behind 4 GiB.
+    fn encode_offsets_into(
+        &mut self,
+        text: &[u8],
+        pieces: &[Span],
+        ids: &mut Vec<TokenId>,
+        offsets: &mut Vec<Offset>,
+    ) {
+        let mut tokens = Vec::new();
+        for piece in pieces {
+            let piece_offset = Offset::try_from(*piece).expect("pieces of less than 4 GiB");
+            tokens.clear();
+            self.encode_piece(&text[piece.range()], &mut tokens);
+            let mut start = piece_offset.start;
+            for Token { id, len } in &tokens {
+                ids.push(*id);
+                offsets.push(Offset { start, end: start + len });
+                start += len;
+            }
         }
     }
 

@@ -59,6 +59,6 @@ pub use decode::{Decode, DecodeError};
 pub use encode::{Encode, Model};
 pub use rng::Rng;
 pub use text::{MAX_BATCH, Normalize, Split};
-pub use token::{Span, Token, TokenId, TokenKind};
+pub use token::{Offset, Span, Token, TokenId, TokenKind};
 pub use train::{Observe, Silent, Train};
 pub use vocab::{Vocab, VocabBuilder, VocabError};

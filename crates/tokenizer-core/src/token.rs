@@ -1,4 +1,5 @@
 use core::fmt;
+use core::num::TryFromIntError;
 use core::ops::Range;
 
 /// The index of a token in its vocabulary.
@@ -86,6 +87,33 @@ impl Span {
 impl From<Range<usize>> for Span {
     fn from(range: Range<usize>) -> Self {
         Self { start: range.start, end: range.end }
+    }
+}
+
+/// The bytes of a text that a token stands for: half a [`Span`], for texts shorter than 4 GiB.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
+pub struct Offset {
+    /// The first byte.
+    pub start: u32,
+    /// The byte behind the last one.
+    pub end: u32,
+}
+
+impl Offset {
+    /// The offset as a span.
+    #[inline]
+    #[must_use]
+    pub const fn span(self) -> Span {
+        Span { start: self.start as usize, end: self.end as usize }
+    }
+}
+
+impl TryFrom<Span> for Offset {
+    type Error = TryFromIntError;
+
+    /// Fails for spans that end behind 4 GiB.
+    fn try_from(span: Span) -> Result<Self, TryFromIntError> {
+        Ok(Self { start: span.start.try_into()?, end: span.end.try_into()? })
     }
 }
 

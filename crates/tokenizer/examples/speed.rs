@@ -11,11 +11,12 @@
 //!   (other lines than it then meets first, warm code), encodes the whole text once;
 //! - later: the same session encodes it again;
 //! - docs: a session encodes the text once more in documents of about 2,000 bytes;
-//! - count, tokens: as later, for the number of tokens alone, and for ids with offsets.
+//! - count, offsets, encoding: as later, for the number of tokens alone, for ids with offsets, and
+//!   for whole encodings.
 
 use std::time::Instant;
 
-use tokenizer::{EncodeOptions, TiktokenEncoding, Tokenizer};
+use tokenizer::{EncodeOptions, Policy, TiktokenEncoding, Tokenizer};
 use tokenizer_core::TokenId;
 
 fn main() {
@@ -89,12 +90,18 @@ fn measure(tokenizer: &Tokenizer, text: &str, documents: &[&str], count: usize) 
         0,
     );
     let counted = speed(&mut || session.count(text), count);
+    let mut offsets_of = || {
+        let (mut ids, mut offsets) = (Vec::new(), Vec::new());
+        let run = session.ids_with_offsets_into(text, &Policy::Ordinary, &mut ids, &mut offsets);
+        run.map_or(0, |()| offsets.len())
+    };
+    let offsets = speed(&mut offsets_of, count);
     let options = EncodeOptions::new();
     let tokens =
         speed(&mut || session.encode(text, &options).map_or(0, |encoding| encoding.len()), count);
     println!(
         "{{\"first\": {first:.1}, \"later\": {later:.1}, \"docs\": {docs:.1}, \
-         \"count\": {counted:.1}, \"encoding\": {tokens:.1}}}"
+         \"count\": {counted:.1}, \"offsets\": {offsets:.1}, \"encoding\": {tokens:.1}}}"
     );
 }
 

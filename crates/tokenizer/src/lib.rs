@@ -30,6 +30,7 @@ pub mod lift;
 mod limit;
 mod load;
 mod lower;
+mod offsets;
 mod pipeline;
 mod policy;
 mod post;
@@ -45,6 +46,7 @@ pub use encoding::{CharIndex, Encoding};
 pub use fit::{PadTo, Padding, Side, Truncation, TruncationError, TruncationStrategy};
 pub use load::{Document, LoadError, LoadOptions};
 pub use lower::{BertCase, LowerError, RanksSetup, TiktokenEncoding, gpt2_as_tokenizer_json};
+pub use offsets::OffsetsError;
 pub use pipeline::{
     ByteOffsets, EditPiece, EncodeOptions, Parts, PartsError, PieceStep, Session, Tokenizer,
 };

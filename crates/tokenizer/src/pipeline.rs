@@ -660,9 +660,9 @@ pub(crate) struct Prepared<'a> {
 /// stretch of the original text that begins at `start`.
 #[derive(Clone, Copy)]
 pub(crate) struct Source<'a> {
-    base: usize,
-    alignment: &'a Alignment,
-    start: usize,
+    pub(crate) base: usize,
+    pub(crate) alignment: &'a Alignment,
+    pub(crate) start: usize,
 }
 
 impl Source<'_> {
@@ -753,14 +753,14 @@ impl Sink for CountSink {
     }
 }
 
-struct EncodingSink<'o> {
-    original: &'o str,
-    encoding: &'o mut Encoding,
-    tokens: &'o mut Vec<Token>,
-    ends: &'o mut Vec<usize>,
-    words: u32,
-    byte_offsets: ByteOffsets,
-    vocab: &'o Vocab,
+pub(crate) struct EncodingSink<'o> {
+    pub(crate) original: &'o str,
+    pub(crate) encoding: &'o mut Encoding,
+    pub(crate) tokens: &'o mut Vec<Token>,
+    pub(crate) ends: &'o mut Vec<usize>,
+    pub(crate) words: u32,
+    pub(crate) byte_offsets: ByteOffsets,
+    pub(crate) vocab: &'o Vocab,
 }
 
 impl Sink for EncodingSink<'_> {
