@@ -1198,22 +1198,41 @@ mod tests {
     use super::*;
     use crate::lower::TiktokenEncoding;
 
+    /// Texts in which what stands before a cut decides how the text behind it is split.
+    const ADVERSARIAL: &[&str] = &[
+        "it's  \n\n  a   test",
+        "      \n\r\n \t\n  x \u{3000}\u{A0} y",
+        "12345678901234567 1 22 333 4444",
+        "DON'T we'LL i'Ve x'\u{17F}\u{17F}'s 'S 's",
+        "aaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaa",
+        "HTTPServerErrorXMLÀÉ\u{301}\u{301}b\u{345}",
+        "\u{4E2D}\u{6587}abc\u{30AB}\u{30BF}1\u{0E01}\u{0E33} \u{AC00}",
+        "\u{1F468}\u{200D}\u{1F469}\u{200D}\u{1F467}\u{FE0F}\u{1F1E6}\u{1F1E6}\u{1F1E6}",
+        "!!!...///--- //\n\n//\r\n)))\n",
+        "\u{2581}\u{2581} <|endoftext|>\u{FFFD}\0\u{85}\u{2028} ",
+    ];
+
     #[test]
     fn chunks_of_any_size_have_the_ids_of_the_text() {
-        let tokenizer = Tokenizer::from_encoding(TiktokenEncoding::R50kBase);
+        use TiktokenEncoding::{Cl100kBase, O200kBase, P50kBase, R50kBase};
         let awkward: String = testkit::texts::AWKWARD.iter().map(|(_, text)| *text).collect();
-        let digits = "1234567".repeat(40);
-        for text in [&awkward[..], &digits, "it's  \n\n  a   test"] {
-            let expected = tokenizer.ids(text);
-            for size in [1, 2, 3, 7, 50, 64, 333] {
-                let size = NonZeroUsize::new(size).unwrap();
-                if let Some(ids) = tokenizer.ids_in_chunks(text, size) {
-                    assert_eq!(ids, expected, "{size} {text:?}");
-                } else {
-                    assert!(text.len() <= size.get());
+        for encoding in [R50kBase, P50kBase, Cl100kBase, O200kBase] {
+            let tokenizer = Tokenizer::from_encoding(encoding);
+            // A cut at every place: the first one at each, and others at all its multiples.
+            let adversarial = ADVERSARIAL.iter().map(|text| (*text, text.len()));
+            for (text, most) in adversarial.chain([(&awkward[..], 40)]) {
+                let expected = tokenizer.ids(text);
+                for size in 1..=most {
+                    let size = NonZeroUsize::new(size).unwrap();
+                    if let Some(ids) = tokenizer.ids_in_chunks(text, size) {
+                        assert_eq!(ids, expected, "{encoding:?} {size} {text:?}");
+                    } else {
+                        assert!(text.len() <= size.get());
+                    }
                 }
             }
         }
+        let tokenizer = Tokenizer::from_encoding(R50kBase);
         let long = awkward.repeat(300_000 / awkward.len() + 1);
         assert_eq!(tokenizer.ids_parallel(&long), tokenizer.ids(&long));
         assert_eq!(tokenizer.ids_parallel(""), []);
