@@ -117,20 +117,21 @@ impl sealed::Packed for Located<'_> {
     #[inline(always)]
     fn packed(&mut self, words: [Word; 4], n: usize, piece_len: usize) {
         push_some(self.ids, run::ids(words), n);
-        // Words behind the first n are zero and so are their lengths.
-        let [a, b, c, d] = run::tokens(words, piece_len).map(|token| token.len);
         let begin = self.at;
-        let (first, third) = (begin.wrapping_add(a), c.wrapping_add(d));
-        let second = first.wrapping_add(b);
-        let end = second.wrapping_add(third);
+        if n == 1 && piece_len > 0 {
+            self.offsets.push(Offset { start: begin, end: begin.wrapping_add(piece_len as u32) });
+            return;
+        }
+        // Words behind the first n are zero and so are their lengths.
+        let ends = run::ends(words).map(|end| begin.wrapping_add(end));
         let offsets = [
-            Offset { start: begin, end: first },
-            Offset { start: first, end: second },
-            Offset { start: second, end: second.wrapping_add(c) },
-            Offset { start: second.wrapping_add(c), end },
+            Offset { start: begin, end: ends[0] },
+            Offset { start: ends[0], end: ends[1] },
+            Offset { start: ends[1], end: ends[2] },
+            Offset { start: ends[2], end: ends[3] },
         ];
         push_some(self.offsets, offsets, n);
-        self.at = end;
+        self.at = ends[3];
     }
 
     #[inline(always)]

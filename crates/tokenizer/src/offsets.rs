@@ -141,13 +141,21 @@ impl Sink for OffsetSink<'_> {
 }
 
 impl OffsetSink<'_> {
-    /// Widens the offsets from one on to whole characters.
+    /// Widens the offsets from one on to whole characters. They are those of pieces, which begin and
+    /// end between characters: an offset inside of one is where a token ends and the next begins.
     fn widen(&mut self, from: usize) {
         let text = self.original.as_bytes();
-        let is_inside = |at: u32| text.get(at as usize).is_some_and(|&byte| byte & 0xC0 == 0x80);
-        for offset in &mut self.offsets[from..] {
-            if is_inside(offset.start) || is_inside(offset.end) {
-                *offset = in_reach(to_char_boundaries(self.original, offset.span()));
+        let new = &mut self.offsets[from..];
+        for i in 0..new.len() {
+            let end = new[i].end;
+            let is_inside = text.get(end as usize).is_some_and(|&byte| byte & 0xC0 == 0x80);
+            if is_inside {
+                let at = Span::new(end as usize, end as usize);
+                let around = in_reach(to_char_boundaries(self.original, at));
+                new[i].end = around.end;
+                if let Some(next) = new.get_mut(i + 1) {
+                    next.start = around.start;
+                }
             }
         }
     }
