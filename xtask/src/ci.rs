@@ -6,7 +6,7 @@ use std::time::{Duration, Instant};
 
 use crate::json::Json;
 use crate::run::{cargo, output, root, succeed};
-use crate::{browser, generate, tidy};
+use crate::{browser, generate, instructions, tidy};
 
 pub(crate) const HELP: &str = "
 usage: cargo xtask ci [--only STEP].. [--skip STEP].. [--data DIR]
@@ -21,6 +21,7 @@ Runs the checks of the project in this order, also when one has failed, and prin
   tidy          the rules that no compiler checks
   gen           the fixtures are what their manifest and their generators say
   conformance   ids equal those of the reference libraries; only with --data
+  instructions  fixed pieces of work take no more instructions; only where valgrind is installed
   browser       the report opens in a browser without errors; only where chromium is installed
 
   --only STEP   only this step; may be given several times
@@ -51,6 +52,7 @@ const STEPS: &[Step] = &[
     Step { name: "tidy", run: |_| tidy::check().map(|()| Outcome::Passed) },
     Step { name: "gen", run: |_| generate::check().map(|()| Outcome::Passed) },
     Step { name: "conformance", run: conformance },
+    Step { name: "instructions", run: |_| instructions() },
     Step { name: "browser", run: |_| browser() },
 ];
 
@@ -183,6 +185,11 @@ fn conformance(options: &Options) -> Result<Outcome, String> {
     let mut conformance = cargo(&build);
     conformance.args(["--", "--data"]).arg(data);
     succeed(conformance.current_dir(root())).map(|()| Outcome::Passed)
+}
+
+fn instructions() -> Result<Outcome, String> {
+    let was_counted = instructions::check_all()?;
+    Ok(if was_counted { Outcome::Passed } else { Outcome::Skipped(instructions::SKIPPED) })
 }
 
 fn browser() -> Result<Outcome, String> {

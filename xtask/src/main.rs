@@ -4,11 +4,13 @@
 //! - [`tidy`]: what a compiler does not check: who may depend on whom, what may be in a file.
 //! - [`generate`]: the fixtures and their manifest.
 //! - [`programs`]: `bench-all`, `compare` and `conformance` build a program and start it.
+//! - [`instructions`]: counts the instructions of fixed pieces of work and compares with a record.
 //! - [`browser`]: opens the report in a real browser.
 
 mod browser;
 mod ci;
 mod generate;
+mod instructions;
 mod json;
 mod programs;
 mod run;
@@ -66,6 +68,12 @@ const TASKS: &[Task] = &[
         about: "compare ids with those of the reference libraries",
         help: programs::CONFORMANCE_HELP,
         run: programs::conformance,
+    },
+    Task {
+        name: "instructions",
+        about: "count the instructions of fixed work, and compare with the record",
+        help: instructions::HELP,
+        run: instructions::run,
     },
     Task {
         name: "browser-test",

@@ -1,0 +1,72 @@
+//! Texts that are hard to cut or to merge, at doubling sizes, on one thread.
+//!
+//! ```sh
+//! cargo run --release -p tokenizer --example worst -- cl100k_base [MEGABYTES] [KIND]
+//! cargo run --release -p tokenizer --example worst -- path/to/tokenizer.json
+//! ```
+//!
+//! For each pathological kind of the testkit: MB/s of MEGABYTES (16 if not said) for ids in a new session,
+//! the time of that over the time of half as much, and the memory that the process had at most, in
+//! bytes for a byte of text. Times are of the processor where the kernel tells them.
+
+use std::error::Error;
+use std::time::Instant;
+
+use testkit::pathological::KINDS;
+use tokenizer::{LoadOptions, TiktokenEncoding, Tokenizer};
+
+fn main() -> Result<(), Box<dyn Error>> {
+    let args: Vec<String> = std::env::args().skip(1).collect();
+    let [name, rest @ ..] = &args[..] else {
+        return Err("usage: worst TOKENIZER [MEGABYTES] [KIND]".into());
+    };
+    let tokenizer = match TiktokenEncoding::from_name(name) {
+        Some(encoding) => Tokenizer::from_encoding(encoding),
+        None => Tokenizer::from_file(&std::fs::read(name)?, &LoadOptions::default())?,
+    };
+    let megabytes: usize = rest.first().map_or(Ok(16), |megabytes| megabytes.parse())?;
+    let only = rest.get(1);
+    println!("| {name} | MB/s | time(2n) / time(n) | bytes a byte |\n|---|--:|--:|--:|");
+    for kind in KINDS.iter().filter(|kind| only.is_none_or(|only| only == kind.name)) {
+        let text = kind.text(megabytes * 1_000_000);
+        let half = &text[..text.floor_char_boundary(text.len() / 2)];
+        let before = resident("VmRSS:");
+        reset_peak();
+        let (half_time, _) = measured(&tokenizer, half);
+        let (time, count) = measured(&tokenizer, &text);
+        let peak = before.zip(resident("VmHWM:"));
+        let memory = peak.map_or("?".to_owned(), |(before, peak)| {
+            format!("{:.1}", peak.saturating_sub(before) as f64 * 1024.0 / text.len() as f64)
+        });
+        assert!(count > 0, "{} has tokens", kind.name);
+        let speed = text.len() as f64 / 1e6 / time;
+        println!("| {} | {speed:.1} | {:.2} | {memory} |", kind.name, time / half_time);
+    }
+    Ok(())
+}
+
+/// The time for the ids of a text, and their number.
+fn measured(tokenizer: &Tokenizer, text: &str) -> (f64, usize) {
+    let mut session = tokenizer.session();
+    let mut ids = Vec::new();
+    let (start, cpu) = (Instant::now(), cpu_seconds());
+    session.ids_into(text, &mut ids);
+    let cpu = cpu_seconds().zip(cpu).map(|(now, then)| now - then);
+    (cpu.unwrap_or(start.elapsed().as_secs_f64()), ids.len())
+}
+
+fn cpu_seconds() -> Option<f64> {
+    let stat = std::fs::read_to_string("/proc/self/schedstat").ok()?;
+    Some(stat.split(' ').next()?.parse::<f64>().ok()? / 1e9)
+}
+
+/// A line of the kernel's on this process's memory, in kilobytes.
+fn resident(name: &str) -> Option<u64> {
+    let status = std::fs::read_to_string("/proc/self/status").ok()?;
+    status.lines().find(|line| line.starts_with(name))?.split_whitespace().nth(1)?.parse().ok()
+}
+
+/// The greatest memory so far is forgotten, where the kernel does that.
+fn reset_peak() {
+    let _ = std::fs::write("/proc/self/clear_refs", "5");
+}
