@@ -101,7 +101,8 @@ fn read_text(name: &str) -> Result<String, Box<dyn Error>> {
     let mut all = String::new();
     for file in files {
         let text = fs::read_to_string(file)?;
-        all += &text[..text.floor_char_boundary(share)];
+        let share = (0..=share.min(text.len())).rev().find(|&at| text.is_char_boundary(at));
+        all += &text[..share.unwrap_or(0)];
     }
     Ok(all)
 }

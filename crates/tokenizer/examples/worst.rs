@@ -29,7 +29,7 @@ fn main() -> Result<(), Box<dyn Error>> {
     println!("| {name} | MB/s | time(2n) / time(n) | bytes a byte |\n|---|--:|--:|--:|");
     for kind in KINDS.iter().filter(|kind| only.is_none_or(|only| only == kind.name)) {
         let text = kind.text(megabytes * 1_000_000);
-        let half = &text[..text.floor_char_boundary(text.len() / 2)];
+        let half = &text[..boundary(&text, text.len() / 2)];
         let before = resident("VmRSS:");
         reset_peak();
         let (half_time, _) = measured(&tokenizer, half);
@@ -43,6 +43,11 @@ fn main() -> Result<(), Box<dyn Error>> {
         println!("| {} | {speed:.1} | {:.2} | {memory} |", kind.name, time / half_time);
     }
     Ok(())
+}
+
+/// The last place up to `at` where a character begins or the text ends.
+fn boundary(text: &str, at: usize) -> usize {
+    (0..=at.min(text.len())).rev().find(|&at| text.is_char_boundary(at)).unwrap_or(0)
 }
 
 /// The time for the ids of a text, and their number.
