@@ -22,7 +22,7 @@ pub fn run(data: &[u8]) {
         // An earlier one again, now and then.
         match input.byte() {
             byte @ 0..100 if !pieces.is_empty() => {
-                pieces.push(pieces[usize::from(byte) % pieces.len()])
+                pieces.push(pieces[usize::from(byte) % pieces.len()]);
             }
             _ => pieces.push(input.bytes(len)),
         }
