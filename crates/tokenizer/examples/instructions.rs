@@ -41,9 +41,9 @@ fn main() -> Result<(), Box<dyn Error>> {
     let mut made = Ok(None);
     let mut make = || made = make_tokenizer(model, &text).map(Some);
     if pass == "load" {
-        measured(&mut make)
+        measured(&mut make);
     } else {
-        make()
+        make();
     }
     let tokenizer = made?.ok_or("a tokenizer was made")?;
 
@@ -70,9 +70,9 @@ fn main() -> Result<(), Box<dyn Error>> {
         _ => return Err(format!("no pass {pass:?}").into()),
     };
     if pass == "load" {
-        work()
+        work();
     } else {
-        measured(&mut work)
+        measured(&mut work);
     }
     drop(work);
     println!("{}", count.max(ids.len()));
