@@ -142,6 +142,33 @@ pub(crate) fn script(c: char) -> (u8, Range<u32>) {
     (script, start..SCRIPTS.get(after).map_or(0x11_0000, |&(end, _)| end))
 }
 
+/// The script of a character, as SentencePiece's trainers part text by it: a number; `None` for
+/// combining marks, which have the script of what is in front of them. What Unicode 9.0 gives no
+/// script counts as common to all, with digits, punctuation and symbols; Hiragana and Katakana count
+/// as Han.
+///
+/// ```
+/// use pretok::script_of;
+///
+/// assert_eq!(script_of('か'), script_of('漢'));
+/// assert_ne!(script_of('a'), script_of('я'));
+/// assert_eq!(script_of('\u{301}'), None);
+/// ```
+#[must_use]
+pub fn script_of(c: char) -> Option<u8> {
+    match script(c).0 {
+        NO_SCRIPT => Some(COMMON),
+        INHERITED => None,
+        script => Some(script),
+    }
+}
+
+const NO_SCRIPT: u8 = 0;
+/// The script of U+0000.
+const COMMON: u8 = 1;
+/// The script of U+0300.
+const INHERITED: u8 = 39;
+
 /// The class of the character at `at`, and its length in bytes. `bytes` is UTF-8 and `at` a
 /// character boundary before its end.
 #[inline(always)]
@@ -323,5 +350,8 @@ mod tests {
         // Georgian Mtavruli came with Unicode 11.
         assert_eq!(script('\u{1C90}'), 0);
         assert_eq!(script('\u{10FFFF}'), 0);
+        assert_eq!(script('\0'), COMMON);
+        assert_eq!(script('\u{300}'), INHERITED);
+        assert_eq!(script_of('\u{E000}'), script_of('1'));
     }
 }

@@ -81,6 +81,7 @@ mod tables;
 
 pub use behavior::Behavior;
 pub use chunks::Chunks;
+pub use classes::script_of;
 pub use deepseek::DeepSeekV3;
 pub use pattern::Pattern;
 #[cfg(feature = "regex")]
