@@ -78,4 +78,4 @@ pub use options::{Alphabet, BpeOptions, EndOfWord};
 pub use piece_table::Size;
 pub use subset::Subset;
 #[cfg(feature = "train")]
-pub use train::{BpeTrainer, ByteOrder, Goal, InitialBytes, MergeStep, Ties, TrainError};
+pub use train::{BpeTrainer, ByteOrder, Compat, Goal, InitialBytes, MergeStep, Ties, TrainError};

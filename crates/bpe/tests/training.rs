@@ -6,8 +6,8 @@
 use std::ops::ControlFlow;
 
 use bpe::{
-    Alphabet, Bpe, BpeTrainer, ByteOrder, EndOfWord, Goal, InitialBytes, MergeStep, Rules, Ties,
-    naive,
+    Alphabet, Bpe, BpeTrainer, ByteOrder, Compat, EndOfWord, Goal, InitialBytes, MergeStep, Rules,
+    Ties, naive,
 };
 use proptest::prelude::*;
 use testkit::{laws, strategies};
@@ -329,6 +329,46 @@ fn options_that_contradict_each_other_are_refused() {
     refused(&|t| t.unk_token = Some(String::new()));
 }
 
+fn pieces(model: &Bpe) -> Vec<String> {
+    model.vocab().iter().map(|(_, bytes, _)| String::from_utf8_lossy(bytes).into_owned()).collect()
+}
+
+fn any_script(_: char) -> Option<u8> {
+    Some(0)
+}
+
+#[test]
+fn sentencepiece_goes_on_with_pairs_that_occur_no_more() {
+    // ▁h, then ▁hu, then ▁hug; `hu`, `ug` occurred in the beginning and are made at the end, with the
+    // pair (hu, g) never: it never stood in the text.
+    let model =
+        BpeTrainer::sentencepiece(20, any_script).train(&counts(&[("▁hug", 3)]), &mut Silent);
+    let expected =
+        ["<unk>", "<s>", "</s>", "hu", "ug", "▁h", "▁hu", "hug", "▁hug", "g", "h", "u", "▁"];
+    let mut found = pieces(&model.unwrap());
+    found[3..9].sort();
+    let mut sorted = expected.to_vec();
+    sorted[3..9].sort_unstable();
+    assert!(found.iter().all(|piece| sorted.contains(&piece.as_str())), "{found:?}");
+    assert_eq!(found[..3], sorted[..3]);
+}
+
+#[test]
+fn sentencepiece_refuses_what_it_does_not_have() {
+    let refuse = |change: fn(&mut BpeTrainer), why: &str| {
+        let mut trainer = BpeTrainer::sentencepiece(20, any_script);
+        change(&mut trainer);
+        let error = trainer.train(&counts(&[("▁a", 1)]), &mut Silent).unwrap_err();
+        assert!(error.to_string().contains(why), "{error}");
+    };
+    refuse(|t| t.unit = Alphabet::Byte, "units of characters");
+    refuse(|t| t.ties = Ties::LowestIds, "ties of its own");
+    refuse(|t| t.unk_token = None, "unknown token");
+    refuse(|t| t.end_of_word = Some(EndOfWord::Suffix("</w>".into())), "no mark");
+    refuse(|t| t.alphabet_limit = Some(3), "coverage alone");
+    refuse(|t| (t.compat, t.user_defined) = (Compat::Standard, vec!["x".into()]), "user-defined");
+}
+
 #[test]
 fn the_observer_can_stop() {
     struct StopAt(u64);
@@ -419,6 +459,37 @@ proptest! {
                 prop_assert_eq!(fast.rules(), slow.rules());
                 prop_assert!(fast.vocab() == slow.vocab());
                 prop_assert!(matches!(fast.rules(), Rules::Merges(_)));
+            }
+            (fast, slow) => prop_assert_eq!(fast.err(), slow.err()),
+        }
+    }
+
+    #[test]
+    fn sentencepiece_equals_naive(
+        corpus in prop::collection::vec(("▁?[ab1é▁]{0,9}(<s>)?[ab]{0,3}", 1u64..5), 0..8),
+        size in 3usize..60,
+        flags in any::<[bool; 6]>(),
+    ) {
+        let mut trainer = BpeTrainer::sentencepiece(size, |c| Some(u8::from(c.is_ascii_digit())));
+        let rules = trainer.rules.as_mut().unwrap();
+        rules.split_by_whitespace = flags[0];
+        rules.split_digits = flags[1];
+        rules.whitespace_only = flags[2];
+        if flags[3] {
+            rules.max_chars = 3;
+        }
+        if flags[4] {
+            trainer.character_coverage = 0.9;
+        }
+        if flags[5] {
+            trainer.user_defined = vec!["ba".into()];
+        }
+        let counts = PieceCounts::from_pairs(corpus.iter().map(|(p, n)| (p, *n))).unwrap();
+        match (trainer.train(&counts, &mut Silent), naive::train(&trainer, &counts)) {
+            (Ok(fast), Ok(slow)) => {
+                prop_assert_eq!(fast.rules(), slow.rules());
+                prop_assert!(fast.vocab() == slow.vocab());
+                prop_assert!(matches!(fast.rules(), Rules::Scores(_)));
             }
             (fast, slow) => prop_assert_eq!(fast.err(), slow.err()),
         }

@@ -1,11 +1,12 @@
-use alloc::collections::BTreeMap;
+use alloc::collections::{BTreeMap, BTreeSet};
+use alloc::string::String;
 use alloc::vec::Vec;
 use core::cmp::{Ordering, Reverse};
 
 use tokenizer_core::{PieceCounts, TokenId, TokenKind, VocabBuilder};
 
 use crate::Bpe;
-use crate::train::{BpeTrainer, Goal, Plan, Ties, TrainError};
+use crate::train::{BpeTrainer, Compat, Goal, Plan, Ties, TrainError};
 
 /// Trains by the definition: counts all pairs anew for every merge. `O(n m)` for n symbols and m
 /// merges. Equal to [`BpeTrainer`]'s own training.
@@ -14,6 +15,8 @@ use crate::train::{BpeTrainer, Goal, Plan, Ties, TrainError};
 ///
 /// As the training of [`BpeTrainer`], except that counts are added up without a check.
 pub fn train(trainer: &BpeTrainer, counts: &PieceCounts) -> Result<Bpe, TrainError> {
+    let parted = trainer.parted(counts)?;
+    let counts = parted.as_ref().unwrap_or(counts);
     learn(trainer, &Plan::new(trainer, counts)?, counts)
 }
 
@@ -42,13 +45,18 @@ fn learn(trainer: &BpeTrainer, plan: &Plan, counts: &PieceCounts) -> Result<Bpe,
         plan.symbols(trainer, piece.piece, &mut Vec::new(), &mut symbols);
         words.extend(symbols.split(|&s| s == crate::train::GAP).map(|s| (s.to_vec(), piece.count)));
     }
+    // Every pair that ever stood in the text, if only between two merges of one sweep.
+    let mut seen: BTreeSet<(u32, u32)> = BTreeSet::new();
+    for (word, _) in &words {
+        seen.extend(word.windows(2).map(|window| (window[0], window[1])));
+    }
     let mut merges = Vec::new();
     let mut first = plan.first_merges.iter();
     loop {
         let (left, right) = match first.next() {
             Some(&(left, right)) => (left.0, right.0),
             None if is_done(trainer, &vocab, merges.len()) => break,
-            None => match best_pair(trainer, &words, &tokens, |product| {
+            None => match best_pair(trainer, &words, &tokens, &seen, |product| {
                 vocab.get(product).is_some_and(|id| id.0 < plan.first_new)
             }) {
                 Some(pair) => pair,
@@ -69,10 +77,13 @@ fn learn(trainer: &BpeTrainer, plan: &Plan, counts: &PieceCounts) -> Result<Bpe,
         };
         merges.push((TokenId(left), TokenId(right)));
         for (word, _) in &mut words {
-            merge_pair(word, left, right, id.0);
+            merge_pair(word, left, right, id.0, &mut seen);
         }
     }
-    Ok(plan.model(vocab.build(), merges, trainer))
+    Ok(match trainer.compat {
+        Compat::Standard => plan.model(vocab.build(), merges, trainer),
+        Compat::SentencePiece => plan.model_by_scores(&vocab.build(), trainer),
+    })
 }
 
 fn is_done(trainer: &BpeTrainer, vocab: &VocabBuilder, merges: usize) -> bool {
@@ -86,6 +97,7 @@ fn best_pair(
     trainer: &BpeTrainer,
     words: &[(Vec<u32>, u64)],
     tokens: &[(Vec<u8>, u64)],
+    seen: &BTreeSet<(u32, u32)>,
     is_old: impl Fn(&[u8]) -> bool,
 ) -> Option<(u32, u32)> {
     // Pair to (count, order of first occurrence).
@@ -96,11 +108,20 @@ fn best_pair(
             pairs.entry((window[0], window[1])).or_insert((0, first)).0 += count;
         }
     }
+    if trainer.compat == Compat::SentencePiece {
+        for &pair in seen {
+            pairs.entry(pair).or_insert((0, usize::MAX));
+        }
+    }
     let bytes = |id: u32| &tokens[id as usize].0;
     let units = |id: u32| tokens[id as usize].1;
     let counts_at_all = |&(&(left, right), _): &(&(u32, u32), &(u64, usize))| {
         let max = trainer.max_token_len.map_or(u64::MAX, |len| len as u64);
-        (units(left) == 1 && units(right) == 1) || units(left) + units(right) < max
+        let is_short = (units(left) == 1 && units(right) == 1) || units(left) + units(right) < max;
+        is_short
+            && trainer
+                .rules
+                .is_none_or(|rules| rules.allow_pair(bytes(left), bytes(right), &mut String::new()))
     };
     let by_rule = |a: &(u32, u32), b: &(u32, u32)| -> Ordering {
         match trainer.ties {
@@ -130,13 +151,21 @@ fn best_pair(
         .map(|(&pair, _)| pair)
 }
 
-/// Merges a pair in one word, from left to right.
-fn merge_pair(word: &mut Vec<u32>, left: u32, right: u32, product: u32) {
+/// Merges a pair in one word, from left to right; notes the pairs that come to stand.
+fn merge_pair(
+    word: &mut Vec<u32>,
+    left: u32,
+    right: u32,
+    product: u32,
+    seen: &mut BTreeSet<(u32, u32)>,
+) {
     let mut at = 0;
     while at + 1 < word.len() {
         if word[at] == left && word[at + 1] == right {
             word[at] = product;
             word.remove(at + 1);
+            let around = at.saturating_sub(1)..word.len().min(at + 2);
+            seen.extend(word[around].windows(2).map(|window| (window[0], window[1])));
         }
         at += 1;
     }

@@ -1,9 +1,10 @@
 //! The loop: take the best pair, merge it where it stands, keep the counts.
 
+use alloc::string::String;
 use alloc::vec::Vec;
 use core::ops::ControlFlow;
 
-use tokenizer_core::{Observe, PieceCounts, TokenId, TokenKind, Vocab, VocabBuilder};
+use tokenizer_core::{Observe, PieceCounts, PieceRules, TokenId, TokenKind, Vocab, VocabBuilder};
 
 use crate::train::arena::{Arena, BREAK};
 use crate::train::counts::PairCounts;
@@ -11,7 +12,7 @@ use crate::train::order::{
     Candidate, FirstOccurrence, GreatestBytes, LowestIds, Queue, SentencePiece, TieRule, Ties,
     Tokens,
 };
-use crate::train::{BpeTrainer, Goal, MergeStep, Plan, TrainError};
+use crate::train::{BpeTrainer, Compat, Goal, MergeStep, Plan, TrainError};
 
 type Learned = (Vocab, Vec<(TokenId, TokenId)>);
 
@@ -56,10 +57,13 @@ struct Learner<R> {
     first_new: u32,
     /// The continuing prefix, which the right part of a merge loses.
     prefix: Vec<u8>,
-    /// Pairs that occur less often are not merged; at least 1.
+    /// Pairs that occur less often are not merged. At 0 those are merged, too, that occur no more.
     least: u64,
     /// Pairs count if their parts are together shorter than this, or single units.
     max_units: u64,
+    /// Pairs count if they make an allowed piece.
+    rules: Option<PieceRules>,
+    text: String,
     events: Vec<Event>,
     left: Side,
     right: Side,
@@ -129,11 +133,10 @@ impl<R: TieRule> Learner<R> {
         for (id, bytes, _) in plan.vocab.clone().build().iter() {
             tokens.push(bytes, plan.units_of(trainer, id, bytes));
         }
-        let (pairs, pool) = count_pairs(&arena);
-        Ok(Self {
+        let mut learner = Self {
             arena,
-            pairs,
-            pool,
+            pairs: PairCounts::with_capacity(1 << 10),
+            pool: Vec::new(),
             queue: Queue::new(rule, Vec::new(), &tokens),
             tokens,
             vocab: plan.vocab,
@@ -142,12 +145,61 @@ impl<R: TieRule> Learner<R> {
             is_choosing: false,
             first_new: plan.first_new,
             prefix: trainer.continuing_prefix.as_deref().unwrap_or("").into(),
-            least: trainer.min_frequency.max(1),
+            least: match trainer.compat {
+                Compat::Standard => trainer.min_frequency.max(1),
+                Compat::SentencePiece => trainer.min_frequency,
+            },
             max_units: trainer.max_token_len.map_or(u64::MAX, |len| len as u64),
+            rules: trainer.rules,
+            text: String::new(),
             events: Vec::new(),
             left: Side::default(),
             right: Side::default(),
-        })
+        };
+        learner.count_pairs();
+        Ok(learner)
+    }
+
+    /// Counts the pairs of the corpus as it is in the beginning and lists their places.
+    fn count_pairs(&mut self) {
+        let pairs = &mut self.pairs;
+        for (_, left, right, weight) in self.arena.initial_pairs() {
+            pairs.reserve(1);
+            let slot = pairs.find_or_insert(left, right);
+            let entry = pairs.entry_mut(slot);
+            entry.count += weight;
+            entry.len += 1;
+        }
+        let slots: Vec<(usize, u32, u32)> = pairs.iter().collect();
+        let mut total = 0;
+        for (slot, left, right) in slots {
+            let may_pair = self.may_pair(left, right);
+            let entry = self.pairs.entry_mut(slot);
+            if !may_pair {
+                (entry.count, entry.len) = (0, 0);
+            }
+            entry.start = if may_pair { total } else { NOT_COUNTED };
+            total += entry.len as usize;
+            entry.len = 0;
+        }
+        self.pool = alloc::vec![0; total];
+        for (at, left, right, _) in self.arena.initial_pairs() {
+            let slot = self.pairs.find(left, right).expect("every pair was counted");
+            let entry = self.pairs.entry_mut(slot);
+            if entry.start != NOT_COUNTED {
+                self.pool[entry.start + entry.len as usize] = at;
+                entry.len += 1;
+            }
+        }
+    }
+
+    /// Whether a pair counts.
+    fn may_pair(&mut self, left: u32, right: u32) -> bool {
+        self.tokens.may_pair(left, right, self.max_units)
+            && self.rules.is_none_or(|rules| {
+                let (left, right) = (self.tokens.bytes(left), self.tokens.bytes(right));
+                rules.allow_pair(left, right, &mut self.text)
+            })
     }
 
     /// Makes the merges that are given. A pair that does not occur makes its token all the same.
@@ -181,7 +233,8 @@ impl<R: TieRule> Learner<R> {
         let mut candidates: Vec<Candidate> = Vec::with_capacity(slots.len());
         for (slot, left, right) in slots {
             let candidate = self.candidate(slot, left, right);
-            if candidate.count >= self.least {
+            let counts = self.pairs.entry(slot).start != NOT_COUNTED;
+            if counts && candidate.count >= self.least {
                 candidates.push(candidate);
             }
         }
@@ -227,7 +280,11 @@ impl<R: TieRule> Learner<R> {
         loop {
             let best = self.queue.best()?;
             let slot = self.pairs.find(best.left, best.right);
-            let now = slot.map(|slot| self.candidate(slot, best.left, best.right));
+            let now = match slot {
+                Some(slot) => Some(self.candidate(slot, best.left, best.right)),
+                // Pairs that are used up leave the table.
+                None => (self.least == 0).then_some(Candidate { count: 0, first: 0, ..best }),
+            };
             match now {
                 Some(now) if now == best => {
                     self.queue.remove_best(&self.tokens);
@@ -268,8 +325,10 @@ impl<R: TieRule> Learner<R> {
         let Candidate { left, right, count, .. } = best;
         let step = self.name(left, right, count)?;
         let new = step.id.0;
-        self.replace(left, right, new);
-        self.recount(left, right, new);
+        if count > 0 {
+            self.replace(left, right, new);
+            self.recount(left, right, new);
+        }
         Ok(step)
     }
 
@@ -366,7 +425,7 @@ impl<R: TieRule> Learner<R> {
         for &symbol in &side.seen {
             let sum = &mut side.sums[symbol as usize];
             let (left, right) = pair(symbol);
-            if !self.tokens.may_pair(left, right, self.max_units) {
+            if !self.may_pair(left, right) {
                 sum.at = NOT_COUNTED;
                 continue;
             }
@@ -404,9 +463,12 @@ impl<R: TieRule> Learner<R> {
         if old == merged {
             return; // All of it is gone, and its count is 0 already.
         }
-        // A pair that is too long to count is not in the table.
+        // A pair that does not count is not in the table, or is marked there.
         if let Some(slot) = self.pairs.find(old.0, old.1) {
             let entry = self.pairs.entry_mut(slot);
+            if entry.start == NOT_COUNTED {
+                return;
+            }
             debug_assert!(entry.count >= weight, "a pair loses no more than it has");
             entry.count -= weight;
             if entry.count == 0 {
@@ -459,32 +521,4 @@ fn go_on(flow: ControlFlow<()>) -> Result<(), TrainError> {
         ControlFlow::Continue(()) => Ok(()),
         ControlFlow::Break(()) => Err(TrainError::stopped()),
     }
-}
-
-/// Counts the pairs of the corpus as it is in the beginning and lists their places.
-fn count_pairs(arena: &Arena) -> (PairCounts, Vec<u32>) {
-    let mut pairs = PairCounts::with_capacity(1 << 10);
-    for (_, left, right, weight) in arena.initial_pairs() {
-        pairs.reserve(1);
-        let slot = pairs.find_or_insert(left, right);
-        let entry = pairs.entry_mut(slot);
-        entry.count += weight;
-        entry.len += 1;
-    }
-    let slots: Vec<usize> = pairs.iter().map(|(slot, ..)| slot).collect();
-    let mut total = 0;
-    for slot in slots {
-        let entry = pairs.entry_mut(slot);
-        entry.start = total;
-        total += entry.len as usize;
-        entry.len = 0;
-    }
-    let mut pool = alloc::vec![0; total];
-    for (at, left, right, _) in arena.initial_pairs() {
-        let slot = pairs.find(left, right).expect("every pair was counted");
-        let entry = pairs.entry_mut(slot);
-        pool[entry.start + entry.len as usize] = at;
-        entry.len += 1;
-    }
-    (pairs, pool)
 }

@@ -6,6 +6,7 @@ mod error;
 mod merges;
 mod order;
 mod plan;
+mod sentencepiece;
 
 use alloc::string::String;
 use alloc::vec::Vec;
@@ -14,7 +15,7 @@ use core::ops::ControlFlow;
 pub use error::TrainError;
 pub use order::Ties;
 pub(crate) use plan::{GAP, Plan};
-use tokenizer_core::{Model, Observe, PieceCounts, TokenId, Train};
+use tokenizer_core::{Model, Observe, PieceCounts, PieceRules, TokenId, Train};
 
 use crate::{Alphabet, Bpe, BpeOptions, EndOfWord, Rules};
 
@@ -50,7 +51,8 @@ use crate::{Alphabet, Bpe, BpeOptions, EndOfWord, Rules};
 pub struct BpeTrainer {
     /// When to stop.
     pub goal: Goal,
-    /// Pairs that occur less often are not merged. 0 is the same as 1.
+    /// Pairs that occur less often are not merged. 0 is the same as 1, but for
+    /// [`Compat::SentencePiece`].
     pub min_frequency: u64,
     /// Keeps tokens shorter than this, in bytes or characters by [`unit`](Self::unit): a pair
     /// counts only if both parts are single units or their lengths add up to less (strictly, as
@@ -60,8 +62,16 @@ pub struct BpeTrainer {
     pub unit: Alphabet,
     /// Which of several equally frequent pairs is merged.
     pub ties: Ties,
+    /// Which tokens may be made at all; pairs that would make another one do not count. Needs units
+    /// of characters.
+    pub rules: Option<PieceRules>,
+    /// Whose loop is followed where trainers differ in more than ties.
+    pub compat: Compat,
     /// Tokens of kind `Control` that get the first ids, in this order. Repeats are left out.
     pub special_tokens: Vec<String>,
+    /// Tokens of kind `UserDefined`, behind the special ones. Only models with
+    /// [`Compat::SentencePiece`] know them.
+    pub user_defined: Vec<String>,
     /// The token that stands for unknown characters, of kind `Unknown`. Where it stands among the
     /// special tokens, or else behind them.
     pub unk_token: Option<String>,
@@ -100,7 +110,10 @@ impl Default for BpeTrainer {
             max_token_len: None,
             unit: Alphabet::Byte,
             ties: Ties::LowestIds,
+            rules: None,
+            compat: Compat::Standard,
             special_tokens: Vec::new(),
+            user_defined: Vec::new(),
             unk_token: None,
             reserved_tokens: 0,
             bytes: InitialBytes::All,
@@ -114,6 +127,28 @@ impl Default for BpeTrainer {
             fuse_unk: false,
         }
     }
+}
+
+/// Whose loop is followed.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
+pub enum Compat {
+    /// A pair whose concatenation is a token already becomes that token; training ends with the
+    /// last pair that occurs. Hugging Face, subword-nmt and the textbook agree on this.
+    #[default]
+    Standard,
+    /// The trainer of SentencePiece 0.2.3, whose list of pieces this gives, in its order:
+    ///
+    /// - a pair whose concatenation is a token already is never merged;
+    /// - when no pair occurs any more, those that once did are merged, though nothing in the text
+    ///   changes, until the vocabulary is full;
+    /// - special and user-defined tokens in the text part it;
+    /// - ids are the special tokens, then the merges, then the characters by frequency, and the
+    ///   model merges by score ([`Rules::Scores`]).
+    ///
+    /// The steps that an observer sees have the ids of training, characters first. SentencePiece
+    /// leaves open which of two equally frequent pairs comes first that spell the same piece
+    /// (`a bc` and `ab c`); here it is the one with the lowest ids.
+    SentencePiece,
 }
 
 /// When training stops.
@@ -170,6 +205,43 @@ pub struct MergeStep {
 }
 
 impl BpeTrainer {
+    /// SentencePiece's trainer (0.2.3) with its defaults, for text in which `▁` stands for spaces and
+    /// begins each piece: the same pieces in the same order. `script` gives the script of a
+    /// character (`pretok::script_of`).
+    #[must_use]
+    pub fn sentencepiece(vocab_size: usize, script: fn(char) -> Option<u8>) -> Self {
+        let mut rules = PieceRules::default();
+        rules.script = Some(script);
+        Self {
+            goal: Goal::VocabSize(vocab_size),
+            min_frequency: 0,
+            unit: Alphabet::Char,
+            ties: Ties::SentencePiece,
+            rules: Some(rules),
+            compat: Compat::SentencePiece,
+            special_tokens: ["<unk>", "<s>", "</s>"].map(String::from).to_vec(),
+            unk_token: Some("<unk>".into()),
+            character_coverage: 0.9995,
+            fuse_unk: true,
+            ..Self::default()
+        }
+    }
+
+    /// subword-nmt's `learn-bpe` (Sennrich et al. 2016; 0.3.8) with its defaults, for pieces that are
+    /// words without spaces: the same merges in the same order.
+    #[must_use]
+    pub fn subword_nmt(merges: usize) -> Self {
+        Self {
+            goal: Goal::Merges(merges),
+            min_frequency: 2,
+            unit: Alphabet::Char,
+            ties: Ties::GreatestBytes,
+            end_of_word: Some(EndOfWord::Suffix("</w>".into())),
+            unk_token: Some("<unk>".into()),
+            ..Self::default()
+        }
+    }
+
     /// Goes on with an interrupted training whose first merges were these: the model is the one
     /// that the whole training gives, from the same counts and options.
     ///
@@ -184,6 +256,8 @@ impl BpeTrainer {
         counts: &PieceCounts,
         observe: &mut dyn Observe<MergeStep>,
     ) -> Result<Bpe, TrainError> {
+        let parted = self.parted(counts)?;
+        let counts = parted.as_ref().unwrap_or(counts);
         let mut plan = Plan::new(self, counts)?;
         plan.first_merges = merges.to_vec();
         self.learn(plan, counts, observe)
@@ -245,7 +319,10 @@ impl BpeTrainer {
             ControlFlow::Break(()) => return Err(TrainError::stopped()),
         }
         let (vocab, merges) = merges::learn(self, plan.clone(), counts, observe)?;
-        Ok(plan.model(vocab, merges, self))
+        Ok(match self.compat {
+            Compat::Standard => plan.model(vocab, merges, self),
+            Compat::SentencePiece => plan.model_by_scores(&vocab, self),
+        })
     }
 }
 
@@ -259,6 +336,6 @@ impl Train for BpeTrainer {
         counts: &PieceCounts,
         observe: &mut dyn Observe<MergeStep>,
     ) -> Result<Bpe, TrainError> {
-        self.learn(Plan::new(self, counts)?, counts, observe)
+        self.resume(&[], counts, observe)
     }
 }

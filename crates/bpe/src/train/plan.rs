@@ -5,7 +5,7 @@ use hashbrown::HashMap;
 use tokenizer_core::{Model, PieceCounts, TokenId, TokenKind, Vocab, VocabBuilder, utf8};
 
 use crate::model::{first_unit, units};
-use crate::train::{BpeTrainer, ByteOrder, Goal, InitialBytes, TrainError};
+use crate::train::{BpeTrainer, ByteOrder, Compat, Goal, InitialBytes, TrainError};
 use crate::{Alphabet, Bpe, BpeOptions, EndOfWord, Rules};
 
 /// What is settled before the first merge: the tokens to begin with, and how pieces become
@@ -19,9 +19,9 @@ pub(crate) struct Plan {
     /// has a token for it; where it is dropped its neighbours become adjacent, in the model as in
     /// training.
     separates: bool,
-    unk: Option<TokenId>,
+    pub(super) unk: Option<TokenId>,
     /// Ids below this are special, reserved and byte tokens.
-    first_unit: u32,
+    pub(super) first_unit: u32,
     /// Special tokens that are units too.
     special_units: Vec<u32>,
     /// Of tokens of an older model: their lengths in units.
@@ -102,6 +102,12 @@ impl Plan {
         for i in 0..trainer.reserved_tokens {
             vocab.push(format!("<|reserved_{i}|>").as_bytes(), TokenKind::Unused)?;
         }
+        for (at, token) in trainer.user_defined.iter().enumerate() {
+            if token.is_empty() {
+                return Err(TrainError::empty_special(trainer.special_tokens.len() + at));
+            }
+            vocab.push(token.as_bytes(), TokenKind::UserDefined)?;
+        }
         if trainer.byte_fallback {
             for byte in 0..=255u8 {
                 vocab.push(&[byte], TokenKind::Byte)?;
@@ -120,6 +126,10 @@ impl Plan {
             first_new: 0,
             first_merges: Vec::new(),
         };
+        if trainer.compat == Compat::SentencePiece {
+            // No merge makes a token that is there.
+            plan.first_new = u32::MAX;
+        }
         for unit in choose_alphabet(trainer, counts) {
             let id = plan.token(&unit)?;
             *plan.alphabet.entry(&unit, 0) = id;
@@ -326,7 +336,15 @@ fn check(trainer: &BpeTrainer) -> Result<(), TrainError> {
     if !(trainer.character_coverage > 0.0 && trainer.character_coverage <= 1.0) {
         return fail("the character coverage must be more than 0 and at most 1");
     }
+    if trainer.compat == Compat::SentencePiece {
+        super::sentencepiece::check(trainer)?;
+    } else if !trainer.user_defined.is_empty() {
+        return fail("only SentencePiece's models have user-defined tokens");
+    }
     if trainer.unit == Alphabet::Byte {
+        if trainer.rules.is_some() {
+            return fail("rules for pieces need units of characters, but the units are bytes");
+        }
         if trainer.byte_fallback {
             return fail("byte fallback needs units of characters, but the units are bytes");
         }
@@ -382,6 +400,9 @@ fn choose_alphabet(trainer: &BpeTrainer, counts: &PieceCounts) -> Vec<Vec<u8>> {
             bytes.into_iter().map(|byte| Vec::from([byte])).collect()
         }
         Alphabet::Char => {
+            if trainer.compat == Compat::SentencePiece {
+                return super::sentencepiece::alphabet(trainer, counts);
+            }
             let one_byte = (0..=255u8)
                 .filter_map(|byte| Some((Vec::from([byte]), seen.one_byte[usize::from(byte)]?)));
             let longer = seen
