@@ -15,7 +15,7 @@ use alloc::vec;
 use alloc::vec::Vec;
 use core::ops::ControlFlow;
 
-use tokenizer_core::{Observe, PieceCounts, TokenId, TokenKind, Train, Vocab};
+use tokenizer_core::{Observe, PieceCounts, PieceRules, TokenId, TokenKind, Train, Vocab};
 
 use self::corpus::Corpus;
 use self::em::{Em, Expected};
@@ -86,6 +86,8 @@ pub struct UnigramTrainer {
     pub required_chars: String,
     /// The longest piece in characters; default 16.
     pub max_piece_len: usize,
+    /// Which pieces of two characters or more there may be, besides their length; by default all.
+    pub rules: Option<PieceRules>,
     /// How many seed pieces of two characters or more to begin with; by default 8 times the
     /// vocabulary size, at least 100,000.
     pub seed_size: Option<usize>,
@@ -174,6 +176,7 @@ impl UnigramTrainer {
             coverage: 0.9995,
             required_chars: String::new(),
             max_piece_len: 16,
+            rules: None,
             seed_size: None,
             shrinking_factor: 0.75,
             sub_iterations: 2,

@@ -5,7 +5,7 @@ use alloc::vec;
 use alloc::vec::Vec;
 use core::cmp::Ordering;
 
-use tokenizer_core::{Observe, utf8};
+use tokenizer_core::{Observe, PieceRules, utf8};
 
 use super::corpus::Corpus;
 use super::error::{Kind, TrainError};
@@ -40,7 +40,7 @@ pub(super) fn seeds(
     if wanted > 0 {
         let text = Text::new(corpus)?;
         stop_if(observe.progress("seeds", 1, 3))?;
-        let found = candidates(&text, corpus, trainer.max_piece_len, wanted, workers);
+        let found = candidates(&text, corpus, trainer, wanted, workers);
         stop_if(observe.progress("seeds", 2, 3))?;
         seeds.extend(found.into_iter().map(|seed| {
             let piece = seed.symbols(&text).iter().map(|&symbol| text.char(symbol)).collect();
@@ -213,10 +213,11 @@ impl Seed {
 fn candidates(
     text: &Text,
     corpus: &Corpus,
-    depth: usize,
+    trainer: &UnigramTrainer,
     wanted: usize,
     workers: &Workers,
 ) -> Vec<Seed> {
+    let depth = trainer.max_piece_len;
     // All positions by their symbol.
     let mut ends = vec![0u32; text.chars.len() + 1];
     for &symbol in &text.symbols {
@@ -241,15 +242,16 @@ fn candidates(
     }
     // The longest first, so that threads end at about the same time.
     groups.sort_by_key(|group| core::cmp::Reverse(group.len()));
-    let mut states: Vec<(Best<'_>, Suffixes)> =
-        (0..workers.threads()).map(|_| (Best::new(text, wanted), Suffixes::default())).collect();
+    let mut states: Vec<(Best<'_>, Suffixes)> = (0..workers.threads())
+        .map(|_| (Best::new(text, wanted, trainer.rules), Suffixes::default()))
+        .collect();
     workers.run(&mut states, 0..groups.len(), 1, |(best, suffixes), range| {
         for group in &groups[range] {
             suffixes.sort(text, group, depth);
             walk(text, corpus, suffixes, depth, best);
         }
     });
-    let mut all = Best::new(text, wanted);
+    let mut all = Best::new(text, wanted, trainer.rules);
     for (best, _) in states {
         all.seeds.extend(best.seeds);
     }
@@ -320,11 +322,13 @@ struct Best<'t> {
     wanted: usize,
     /// Nothing under this score can be among the best.
     bar: u64,
+    rules: Option<PieceRules>,
+    piece: String,
 }
 
 impl<'t> Best<'t> {
-    fn new(text: &'t Text, wanted: usize) -> Self {
-        Self { text, seeds: Vec::new(), wanted, bar: 0 }
+    fn new(text: &'t Text, wanted: usize, rules: Option<PieceRules>) -> Self {
+        Self { text, seeds: Vec::new(), wanted, bar: 0, rules, piece: String::new() }
     }
 
     fn take(&mut self, node: &Node) {
@@ -333,8 +337,12 @@ impl<'t> Best<'t> {
             return;
         }
         let mut seed = Seed { score, len: 0, chars: node.depth as u32, position: node.position };
-        let chars = seed.symbols(self.text).iter();
-        seed.len = chars.map(|&symbol| self.text.char(symbol).len_utf8() as u32).sum();
+        self.piece.clear();
+        self.piece.extend(seed.symbols(self.text).iter().map(|&symbol| self.text.char(symbol)));
+        if self.rules.is_some_and(|rules| !rules.allow(&self.piece)) {
+            return;
+        }
+        seed.len = self.piece.len() as u32;
         self.seeds.push(seed);
         if self.seeds.len() >= self.wanted.saturating_mul(2).max(1024) {
             let text = self.text;
@@ -396,10 +404,11 @@ mod tests {
         let mut trainer = UnigramTrainer::new(100_000);
         trainer.special_tokens.clear();
         trainer.coverage = 1.0;
+        trainer.max_piece_len = max_len;
         let corpus = Corpus::new(&trainer, counts, &mut Silent, &mut Report::default()).unwrap();
         let text = Text::new(&corpus).unwrap();
         let workers = Workers::new(wanted % 3 + 1);
-        candidates(&text, &corpus, max_len, wanted, &workers)
+        candidates(&text, &corpus, &trainer, wanted, &workers)
             .iter()
             .map(|seed| {
                 let piece: String = seed.symbols(&text).iter().map(|&s| text.char(s)).collect();
