@@ -11,8 +11,8 @@ use core::num::NonZeroUsize;
 use tokenizer_core::{Span, Split};
 
 use crate::{
-    Align, Behavior, Bert, Chars, DigitGroups, DigitSplit, FixedLength, Metaspace, Pattern,
-    Punctuation, Scripts, Sequence, SpacePrefix, WhitespaceSplit, Whole, Words,
+    Align, Behavior, Bert, CharDelimiter, Chars, DigitGroups, DigitSplit, FixedLength, Metaspace,
+    Pattern, Punctuation, Scripts, Sequence, SpacePrefix, WhitespaceSplit, Whole, Words,
 };
 
 /// A splitter that was made from a specification; `Display` gives the specification back.
@@ -77,6 +77,7 @@ const NAMES: &[(&str, &str)] = &[
     ("none", "the whole text is one piece"),
     ("chars", "every character is a piece"),
     ("whitespace", "cut at white space, which is removed"),
+    ("spaces", "cut at spaces, which are removed; other white space stays"),
     ("words", r"\w+|[^\w\s]+, white space removed (Hugging Face Whitespace)"),
     ("bert", "white space removed, every punctuation character a piece"),
     ("punctuation", "every punctuation character a piece"),
@@ -184,6 +185,7 @@ fn simple(name: &str) -> Option<Box<dyn Split>> {
         "none" => Box::new(Whole),
         "chars" => Box::new(Chars),
         "whitespace" => Box::new(WhitespaceSplit),
+        "spaces" => Box::new(CharDelimiter(' ')),
         "words" => Box::new(Words),
         "bert" => Box::new(Bert),
         "punctuation" => Box::new(Punctuation(Behavior::Isolated)),

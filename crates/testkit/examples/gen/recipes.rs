@@ -481,6 +481,12 @@ fn made(recipes: &mut Vec<Recipe>) {
             "mul",
             "the named patterns, run by the regex module of Python",
         ),
+        (
+            "vectors/training.json",
+            "vectors",
+            "mul",
+            "random texts, and what SentencePiece 0.2.3 and subword-nmt 0.3.8 learn from them",
+        ),
         ("README.md", "about", "en", "by hand"),
     ];
     for (path, role, language, from) in written {

@@ -2,6 +2,7 @@
 
 mod checkpoint;
 mod learn;
+mod options;
 mod trace;
 mod write;
 
@@ -12,9 +13,10 @@ use bpe::Bpe;
 use clap::{Args, ValueEnum};
 use serde_json::{Value, json};
 use tokenizer::Tokenizer;
-use tokenizer::lift::{Preparation, Target};
+use tokenizer::lift::{Preparation, Spaces, Target};
 
 use self::checkpoint::Checkpoint;
+use self::options::{PieceOptions, Preset, RoleOptions};
 use self::trace::Trace;
 use crate::Mode;
 use crate::corpus::{self, Counted};
@@ -57,6 +59,11 @@ pub(crate) struct Train {
     /// The number of merges (bpe) instead of a vocabulary size
     #[arg(long, value_name = "N")]
     pub(crate) merges: Option<usize>,
+    /// Trains as another library does, with its defaults and, piece for piece, its result:
+    /// sentencepiece (bpe) reads a sentence a line and writes a .model, subword-nmt (bpe)
+    /// reads words between spaces. The documentation says where a result can differ
+    #[arg(long, value_enum, value_name = "NAME")]
+    pub(crate) preset: Option<Preset>,
     /// How text is cut into pieces: a name of `tok splitters`, regex:PATTERN, or a list with commas
     #[arg(long, value_name = "SPEC", help_heading = "Text")]
     pub(crate) pretok: Option<String>,
@@ -110,8 +117,8 @@ pub(crate) struct Train {
     /// Characters without a token become bytes (bpe over characters, unigram, char)
     #[arg(long, help_heading = "Algorithm")]
     pub(crate) byte_fallback: bool,
-    /// Special tokens, which get the first ids
-    #[arg(long, value_name = "TOKEN", num_args = 1.., help_heading = "Tokens")]
+    /// Special tokens (control symbols), which get the first ids
+    #[arg(long, visible_alias = "control-symbols", value_name = "TOKEN", num_args = 1.., help_heading = "Tokens")]
     pub(crate) special: Vec<String>,
     /// The token for what is unknown (all but byte and bpe over bytes) [default: [UNK] for
     /// wordpiece, else <unk>]
@@ -120,8 +127,9 @@ pub(crate) struct Train {
     /// So many ids are kept for later, as <|reserved_0|> and on
     #[arg(long, value_name = "N", default_value_t = 0, help_heading = "Tokens")]
     pub(crate) reserved: usize,
-    /// User-defined tokens (unigram): pieces that are always whole, behind the special tokens
-    #[arg(long, value_name = "TOKEN", num_args = 1.., help_heading = "Tokens")]
+    /// User-defined tokens (unigram, bpe with --preset sentencepiece): pieces that are always whole,
+    /// behind the special tokens
+    #[arg(long, visible_alias = "user-defined-symbols", value_name = "TOKEN", num_args = 1.., help_heading = "Tokens")]
     pub(crate) user_defined: Vec<String>,
     /// Rounds the vocabulary sizes up to the next multiple of N, as 128 for fast matrices; the text
     /// gives the additional tokens
@@ -155,6 +163,10 @@ pub(crate) struct Train {
     /// normalizer of the file
     #[arg(long = "continue", value_name = "FILE", help_heading = "Algorithm")]
     pub(crate) base: Option<PathBuf>,
+    #[command(flatten)]
+    pub(crate) pieces: PieceOptions,
+    #[command(flatten)]
+    pub(crate) roles: RoleOptions,
     /// Takes this share of the documents only, chosen by --seed
     #[arg(long, value_name = "SHARE", conflicts_with = "counts", help_heading = "Text")]
     sample: Option<f64>,
@@ -257,7 +269,13 @@ impl Algorithm {
 
 impl Train {
     pub(crate) fn run(self, mode: Mode, progress: Progress) -> Result<(), Failure> {
-        self.check()?;
+        let train = self.with_preset()?;
+        train.check()?;
+        train.check_pieces()?;
+        train.run_checked(mode, progress)
+    }
+
+    fn run_checked(self, mode: Mode, progress: Progress) -> Result<(), Failure> {
         output::use_threads(self.threads);
         let target = self.target()?;
         self.check_target(target)?;
@@ -456,8 +474,19 @@ impl Train {
 
     /// The format that the ending of the output names; without output the one that says most.
     fn target(&self) -> Result<Target, Failure> {
-        let Some(out) = &self.out else { return Ok(Target::TokenizerJson) };
+        let Some(out) = &self.out else {
+            return Ok(match self.follows_sentencepiece() {
+                true => Target::SentencePiece,
+                false => Target::TokenizerJson,
+            });
+        };
         let ending = out.extension().and_then(|ending| ending.to_str()).unwrap_or_default();
+        if self.follows_sentencepiece() && ending != "model" {
+            return Err(Failure::usage(format!(
+                "{}: --preset sentencepiece writes a .model (`tok convert` makes others of it)",
+                out.display()
+            )));
+        }
         Ok(match ending {
             "json" => Target::TokenizerJson,
             "model" => Target::SentencePiece,
@@ -501,6 +530,7 @@ impl Train {
 
     fn preparation(&self, target: Target) -> Result<Preparation, Failure> {
         let splitter = self.pretok.as_deref().unwrap_or_else(|| match self.algorithm {
+            _ if self.pieces.needs_whole_text() => "none",
             _ if target == Target::SentencePiece => "metaspace",
             Algorithm::Bpe if self.end_of_word.is_some() => "whitespace",
             Algorithm::Bpe => "gpt2",
@@ -509,7 +539,14 @@ impl Train {
             Algorithm::Word => "words",
             Algorithm::Char | Algorithm::Byte => "none",
         });
-        Preparation::new(self.normalizer_name(target), splitter, target).map_err(Failure::usage)
+        let preparation = Preparation::new(self.normalizer_name(target), splitter, target)
+            .map_err(Failure::usage)?;
+        let spaces = match (self.follows_sentencepiece(), self.pieces.needs_whole_text()) {
+            (true, _) => Spaces::Tidy,
+            (false, true) => Spaces::Kept,
+            (false, false) => return Ok(preparation),
+        };
+        preparation.with_marked_spaces(spaces).map_err(Failure::usage)
     }
 
     fn normalizer_name(&self, target: Target) -> &str {
@@ -552,7 +589,7 @@ impl Train {
             ("--checkpoint", self.checkpoint.is_some(), &[Bpe, Wordpiece, Unigram]),
             ("--continue", self.base.is_some(), &[Bpe]),
             ("--initial-alphabet", self.initial_alphabet.is_some(), &[Bpe, Wordpiece, Unigram]),
-            ("--user-defined", !self.user_defined.is_empty(), &[Unigram]),
+            ("--user-defined", !self.user_defined.is_empty(), &[Bpe, Unigram]),
             ("--shrinking-factor", self.shrinking_factor.is_some(), &[Unigram]),
             ("--sub-iterations", self.sub_iterations.is_some(), &[Unigram]),
             ("--seed-size", self.seed_size.is_some(), &[Unigram]),
@@ -562,6 +599,9 @@ impl Train {
                 let name = self.algorithm.name();
                 return Err(Failure::usage(format!("{name} has no {option}")));
             }
+        }
+        if !self.user_defined.is_empty() && self.algorithm == Bpe && !self.follows_sentencepiece() {
+            return Err(Failure::usage("bpe has --user-defined with --preset sentencepiece only"));
         }
         if self.sample.is_some_and(|share| !(share > 0.0 && share <= 1.0)) {
             return Err(Failure::usage("--sample is a share above 0 and up to 1"));

@@ -65,7 +65,7 @@ pub fn sentencepiece(
         name: Some(preparation.name.clone()),
         precompiled_charsmap: Some(charsmap),
         add_dummy_prefix: Some(preparation.marks_spaces),
-        remove_extra_whitespaces: Some(false),
+        remove_extra_whitespaces: Some(preparation.tidies_spaces),
         escape_whitespaces: Some(preparation.marks_spaces),
         ..NormalizerSpec::default()
     });
@@ -116,6 +116,9 @@ fn check_for_scores(model: &Bpe) -> Result<(), LiftError> {
 
 /// Minus the number of the merge that makes it for each token, then the others in order.
 fn merge_scores(model: &Bpe) -> Vec<f32> {
+    if let Rules::Scores(scores) = model.rules() {
+        return scores.clone();
+    }
     let vocab = model.vocab();
     let mut scores: Vec<Option<f32>> = vec![None; vocab.len()];
     let mut next = 0u32;

@@ -33,7 +33,7 @@ use std::fmt;
 
 pub use files::{sentencepiece, tiktoken, vocab_txt};
 pub use json::tokenizer_json;
-pub use preparation::{Preparation, Target, normalizers};
+pub use preparation::{Preparation, Spaces, Target, normalizers};
 pub use splitters::single_pattern;
 
 /// A trained model of any of the algorithms.

@@ -25,6 +25,15 @@ pub enum Target {
     VocabTxt,
 }
 
+/// What becomes of spaces that are marked.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub enum Spaces {
+    /// All of them stay.
+    Kept,
+    /// A run of spaces is one, and those at the ends of a text go: SentencePiece's default.
+    Tidy,
+}
+
 /// How text is normalized and cut, for the trainer and later for the model.
 pub struct Preparation {
     pub(super) rules: Vec<Rule>,
@@ -32,6 +41,7 @@ pub struct Preparation {
     pub(super) name: String,
     pub(super) target: Target,
     pub(super) marks_spaces: bool,
+    pub(super) tidies_spaces: bool,
     normalizer: Option<Box<dyn Normalize>>,
     splitter: Splitter,
 }
@@ -152,7 +162,7 @@ impl Preparation {
                     [Rule::Named(rules)] => Some(rules.charsmap()),
                     _ => None,
                 };
-                Some(Box::new(sentencepiece_normalizer(charsmap, marks_spaces)))
+                Some(Box::new(sentencepiece_normalizer(charsmap, marks_spaces, false)))
             }
             _ => {
                 let mut sequence =
@@ -164,7 +174,33 @@ impl Preparation {
             }
         };
         let name = names_of(&rules);
-        Ok(Self { rules, name, target, marks_spaces, normalizer, splitter: split })
+        let tidies_spaces = false;
+        Ok(Self { rules, name, target, marks_spaces, tidies_spaces, normalizer, splitter: split })
+    }
+
+    /// This preparation with marked spaces, whatever the splitter.
+    ///
+    /// # Errors
+    ///
+    /// If the format is not SentencePiece's.
+    pub fn with_marked_spaces(mut self, spaces: Spaces) -> Result<Self, LiftError> {
+        if self.target != Target::SentencePiece {
+            return Err(LiftError::new(
+                "only a SentencePiece model marks spaces that it does not cut at",
+            ));
+        }
+        (self.marks_spaces, self.tidies_spaces) = (true, spaces == Spaces::Tidy);
+        let normalizer = sentencepiece_normalizer(self.charsmap(), true, self.tidies_spaces);
+        self.normalizer = Some(Box::new(normalizer));
+        Ok(self)
+    }
+
+    /// SentencePiece's rules, if there are any.
+    fn charsmap(&self) -> Option<Charsmap> {
+        match self.rules[..] {
+            [Rule::Named(rules)] => Some(rules.charsmap()),
+            _ => None,
+        }
     }
 
     /// Rewrites the text before it is cut; for a trainer and for a model.
@@ -258,10 +294,11 @@ fn check(rules: &[Rule], splitter: &str, target: Target) -> Result<(), LiftError
 pub(super) fn sentencepiece_normalizer(
     charsmap: Option<Charsmap>,
     marks_spaces: bool,
+    tidies_spaces: bool,
 ) -> SentencePieceNormalizer {
     let mut spaces = SpaceOptions::default();
     spaces.add_dummy_prefix = marks_spaces;
-    spaces.remove_extra_whitespaces = false;
+    spaces.remove_extra_whitespaces = tidies_spaces;
     spaces.escape_whitespaces = marks_spaces;
     SentencePieceNormalizer::new(charsmap).with_spaces(spaces)
 }

@@ -35,7 +35,7 @@ pub(super) fn marks_spaces(spec: &str) -> Result<bool, LiftError> {
 
 /// Whether pieces leave white space out, so that decoding must put it in.
 pub(super) fn drops_white_space(spec: &str) -> bool {
-    stages(spec).iter().any(|stage| ["whitespace", "words", "bert"].contains(stage))
+    stages(spec).iter().any(|stage| ["whitespace", "spaces", "words", "bert"].contains(stage))
 }
 
 /// Whether the pieces are cut as GPT-2 cuts them, and only so.
@@ -73,6 +73,7 @@ fn lift_stage(stage: &str, lifted: &mut Vec<PreTokenizer>) -> Result<(), LiftErr
         "none" => return Ok(()),
         "chars" => PreTokenizer::FixedLength { length: 1 },
         "whitespace" => PreTokenizer::WhitespaceSplit,
+        "spaces" => PreTokenizer::CharDelimiterSplit { delimiter: ' ' },
         "words" => PreTokenizer::Whitespace,
         "bert" => PreTokenizer::Bert,
         "digits" => PreTokenizer::Digits { individual_digits: true },

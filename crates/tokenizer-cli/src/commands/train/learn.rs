@@ -144,7 +144,14 @@ impl Train {
         trainer.min_frequency = self.min_frequency.unwrap_or(1);
         // The trainer's limit is one that no token reaches.
         trainer.max_token_len = self.max_token_length.map(|len| len.saturating_add(1));
-        trainer.special_tokens.clone_from(&self.special);
+        trainer.special_tokens =
+            self.special_tokens("<unk>")?.into_iter().map(|special| special.token).collect();
+        trainer.user_defined.clone_from(&self.user_defined);
+        trainer.rules = self.piece_rules();
+        if self.follows_sentencepiece() {
+            trainer.compat = bpe::Compat::SentencePiece;
+            (trainer.min_frequency, trainer.max_token_len) = (0, None);
+        }
         trainer.reserved_tokens = self.reserved;
         trainer.alphabet_limit = self.alphabet_limit;
         trainer.initial_alphabet = self.initial_alphabet.clone().unwrap_or_default();
@@ -160,6 +167,9 @@ impl Train {
             && (!self.byte_fallback || target == Target::SentencePiece || self.unk.is_some())
         {
             trainer.unk_token = Some(self.unknown("<unk>"));
+        } else {
+            let unk = self.unknown("<unk>");
+            trainer.special_tokens.retain(|token| *token != unk || self.special.contains(token));
         }
         trainer.fuse_unk = target == Target::SentencePiece;
         trainer.goal = match (sizes.last(), self.merges) {
@@ -214,8 +224,8 @@ impl Train {
         if let Some(prefix) = &self.continuing_prefix {
             trainer.options.continuing_prefix = prefix.clone().into_bytes();
         }
-        trainer.special_tokens =
-            self.special_and_reserved().into_iter().map(String::into_bytes).collect();
+        let special = self.special_tokens("[UNK]")?.into_iter().map(|special| special.token);
+        trainer.special_tokens = special.chain(self.reserved()).map(String::into_bytes).collect();
         trainer.criterion = match self.criterion {
             None | Some(Criterion::Pmi) => wordpiece::Criterion::Pmi,
             Some(Criterion::Frequency) => wordpiece::Criterion::Frequency,
@@ -266,13 +276,14 @@ impl Train {
         let Some((&largest, smaller)) = sizes.split_last() else { return Ok(Vec::new()) };
         let mut trainer = UnigramTrainer::new(largest);
         trainer.options.byte_fallback = self.byte_fallback;
-        trainer.special_tokens = vec![SpecialToken::new(self.unknown("<unk>"), TokenKind::Unknown)];
-        trainer.special_tokens.extend(
-            self.special
-                .iter()
-                .filter(|&token| *token != self.unknown("<unk>"))
-                .map(|token| SpecialToken::new(token.as_bytes(), TokenKind::Control)),
-        );
+        trainer.special_tokens = self
+            .special_tokens("<unk>")?
+            .into_iter()
+            .map(|special| SpecialToken {
+                id: special.id.map(TokenId),
+                ..SpecialToken::new(special.token, special.kind)
+            })
+            .collect();
         trainer
             .special_tokens
             .extend(self.reserved().map(|token| SpecialToken::new(token, TokenKind::Unused)));
@@ -282,6 +293,7 @@ impl Train {
         if let Some(len) = self.max_token_length {
             trainer.max_piece_len = len;
         }
+        trainer.rules = self.piece_rules();
         trainer.special_tokens.extend(
             self.user_defined
                 .iter()
@@ -405,10 +417,10 @@ fn check_smallest<E: std::error::Error>(
 
 /// The model that training would have given at a smaller size, and the number of its merges.
 fn prefix(model: &Bpe, size: usize) -> Result<(Bpe, u64), Failure> {
-    let Rules::Merges(merges) = model.rules() else {
-        return Err(Failure::usage("the model has no list of merges"));
-    };
     let all = model.vocab();
+    let Rules::Merges(merges) = model.rules() else {
+        return prefix_by_scores(model, size);
+    };
     let mut vocab = Vocab::builder();
     for (_, bytes, kind) in all.iter().take(size) {
         vocab.push(bytes, kind).map_err(refused)?;
@@ -433,6 +445,33 @@ fn prefix(model: &Bpe, size: usize) -> Result<(Bpe, u64), Failure> {
     let steps = kept.len() as u64;
     let model = Bpe::from_merges(vocab.build(), kept, model.options().clone()).map_err(refused)?;
     Ok((model, steps))
+}
+
+/// The same of a model whose merges stand in front of the characters.
+fn prefix_by_scores(model: &Bpe, size: usize) -> Result<(Bpe, u64), Failure> {
+    let all = model.vocab();
+    let is_merge = |bytes: &[u8], kind| {
+        kind == TokenKind::Normal && String::from_utf8_lossy(bytes).chars().nth(1).is_some()
+    };
+    let mut spare = all.len().saturating_sub(size);
+    let merges = all.iter().filter(|&(_, bytes, kind)| is_merge(bytes, kind)).count();
+    let kept = merges.saturating_sub(spare);
+    let mut vocab = Vocab::builder();
+    let (mut scores, mut made, mut score) = (Vec::new(), 0, -0.0);
+    for (_, bytes, kind) in all.iter() {
+        if is_merge(bytes, kind) {
+            made += 1;
+            if made > kept && spare > 0 {
+                spare -= 1;
+                continue;
+            }
+        }
+        vocab.push(bytes, kind).map_err(refused)?;
+        scores.push(if kind == TokenKind::Normal { score } else { 0.0 });
+        score -= if kind == TokenKind::Normal { 1.0 } else { 0.0 };
+    }
+    let model = Bpe::from_scores(vocab.build(), scores, model.options().clone());
+    Ok((model.map_err(refused)?, kept as u64))
 }
 
 /// The model under Hugging Face's arithmetic, where control tokens would match text.

@@ -3,9 +3,11 @@
 use std::path::Path;
 
 use formats::Layout;
+use formats::sentencepiece::SentencePieceModel;
 use formats::tiktoken;
 use tokenizer::lift::{self, Preparation, Target};
 use tokenizer::{LoadOptions, RanksSetup, Tokenizer};
+use tokenizer_core::TokenKind;
 
 use super::Train;
 use super::learn::Model;
@@ -31,7 +33,7 @@ impl Train {
         sample: &[String],
     ) -> Result<Written, Failure> {
         let preparation = self.preparation(target)?;
-        let (format, file) = document(&model, &preparation, target)?;
+        let (format, file) = self.document(&model, &preparation, target)?;
         let mut options = LoadOptions::default();
         if target == Target::Tiktoken {
             let pattern =
@@ -57,34 +59,70 @@ impl Train {
         AtomicFile::write(path, &file)?;
         Ok(Written { format, bytes: file.len(), compared })
     }
-}
 
-fn document(
-    model: &Model,
-    preparation: &Preparation,
-    target: Target,
-) -> Result<(&'static str, Vec<u8>), Failure> {
-    let learned = model.learned();
-    Ok(match target {
-        Target::TokenizerJson => {
-            let document = lift::tokenizer_json(learned, preparation).map_err(Failure::usage)?;
-            let mut json = document.to_json(Layout::Pretty).map_err(Failure::usage)?;
-            json.push('\n');
-            ("tokenizer.json", json.into_bytes())
+    fn document(
+        &self,
+        model: &Model,
+        preparation: &Preparation,
+        target: Target,
+    ) -> Result<(&'static str, Vec<u8>), Failure> {
+        let learned = model.learned();
+        Ok(match target {
+            Target::TokenizerJson => {
+                let document =
+                    lift::tokenizer_json(learned, preparation).map_err(Failure::usage)?;
+                let mut json = document.to_json(Layout::Pretty).map_err(Failure::usage)?;
+                json.push('\n');
+                ("tokenizer.json", json.into_bytes())
+            }
+            Target::SentencePiece => {
+                let mut document =
+                    lift::sentencepiece(learned, preparation).map_err(Failure::usage)?;
+                self.note_options(&mut document);
+                ("SentencePiece model", document.to_bytes().map_err(Failure::usage)?)
+            }
+            Target::Tiktoken => {
+                let ranks = lift::tiktoken(learned, preparation).map_err(Failure::usage)?;
+                ("tiktoken ranks", tiktoken::to_text(&ranks).into_bytes())
+            }
+            Target::VocabTxt => {
+                let document = lift::vocab_txt(learned, preparation).map_err(Failure::usage)?;
+                ("vocab.txt", document.to_text().map_err(Failure::usage)?.into_bytes())
+            }
+        })
+    }
+
+    /// Says in a SentencePiece model which tokens have a role and which pieces there may be.
+    fn note_options(&self, document: &mut SentencePieceModel) {
+        let mut ids = Vec::new();
+        for (id, piece) in document.pieces.iter().enumerate() {
+            if piece.kind == TokenKind::Control {
+                ids.push((piece.piece.to_owned(), id as i32));
+            }
         }
-        Target::SentencePiece => {
-            let document = lift::sentencepiece(learned, preparation).map_err(Failure::usage)?;
-            ("SentencePiece model", document.to_bytes().map_err(Failure::usage)?)
+        let Some(trainer) = &mut document.trainer_spec else { return };
+        let id_of = |piece: &str| ids.iter().find(|(name, _)| name == piece).map(|&(_, id)| id);
+        let roles = &self.roles;
+        for (name, id, piece) in [
+            (&roles.bos, &mut trainer.bos_id, &mut trainer.bos_piece),
+            (&roles.eos, &mut trainer.eos_id, &mut trainer.eos_piece),
+            (&roles.pad, &mut trainer.pad_id, &mut trainer.pad_piece),
+        ] {
+            if let Some(name) = name {
+                *id = id_of(name).or(Some(-1));
+                *piece = Some(name.clone());
+                trainer.control_symbols.retain(|symbol| symbol != name);
+            }
         }
-        Target::Tiktoken => {
-            let ranks = lift::tiktoken(learned, preparation).map_err(Failure::usage)?;
-            ("tiktoken ranks", tiktoken::to_text(&ranks).into_bytes())
+        if let Some(rules) = self.piece_rules() {
+            trainer.max_sentencepiece_length = i32::try_from(rules.max_chars).ok();
+            trainer.split_by_unicode_script = Some(rules.script.is_some());
+            trainer.split_by_number = Some(rules.split_by_number);
+            trainer.split_by_whitespace = Some(rules.split_by_whitespace);
+            trainer.split_digits = Some(rules.split_digits);
+            trainer.allow_whitespace_only_pieces = Some(rules.whitespace_only);
         }
-        Target::VocabTxt => {
-            let document = lift::vocab_txt(learned, preparation).map_err(Failure::usage)?;
-            ("vocab.txt", document.to_text().map_err(Failure::usage)?.into_bytes())
-        }
-    })
+    }
 }
 
 /// Says where the file and the trained model part ways.

@@ -1,0 +1,49 @@
+"""Writes fixtures/vectors/training.json: what SentencePiece 0.2.3 and subword-nmt 0.3.8 learn from
+small random texts. Usage: pip install sentencepiece==0.2.3 subword-nmt==0.3.8; python FILE OUTPUT
+"""
+import io, json, random, sys
+import sentencepiece as spm
+from subword_nmt import learn_bpe
+assert spm.__version__ == '0.2.3'
+R = random.Random(20261130)
+ALPHABETS = ['ab', 'abc', 'abcdefgh', 'aé漢か1', 'абвab12', 'a\u0301b\u0301c', 'ab１2.']
+def text(alphabet, lines):
+    out = []
+    for _ in range(lines):
+        words = [''.join(R.choice(alphabet) for _ in range(R.randint(1, R.choice([3, 6, 14])))) for _ in range(R.randint(1, 6))]
+        out.append(' '.join(words))
+    # Frequent words, as real text has them.
+    words = ' '.join(out).split(' ')
+    out += [' '.join(R.choice(words[:5]) for _ in range(4)) for _ in range(lines // 2)]
+    return out
+def sentencepiece(lines, size, **options):
+    model = io.BytesIO()
+    spm.SentencePieceTrainer.train(sentence_iterator=iter(lines), model_writer=model, model_type='bpe',
+        vocab_size=size, hard_vocab_limit=False, normalization_rule_name='identity', minloglevel=3,
+        num_threads=1, **options)
+    p = spm.SentencePieceProcessor(model_proto=model.getvalue())
+    return [p.id_to_piece(i) for i in range(p.get_piece_size())]
+cases = []
+OPTIONS = [{}, {}, {}, {'split_by_unicode_script': False}, {'split_by_number': False}, {'split_digits': True},
+           {'max_sentencepiece_length': 4}, {'character_coverage': 0.98}, {'split_by_whitespace': False},
+           {'user_defined_symbols': ['ab']}, {'byte_fallback': True}]
+for i in range(44):
+    lines = text(R.choice(ALPHABETS), R.choice([3, 6, 12]))
+    options = OPTIONS[i % len(OPTIONS)]
+    size = R.choice([40, 60, 120]) + (256 if 'byte_fallback' in options else 0)
+    # Where it leaves the order open, runs differ: those are no cases.
+    results = {tuple(sentencepiece(lines, size, **options)) for _ in range(3)}
+    results.add(tuple(sentencepiece(list(reversed(lines)), size, **options)))
+    if len(results) == 1:
+        cases.append({'trainer': 'sentencepiece', 'text': lines, 'size': size, 'options': options, 'pieces': list(results.pop())})
+print(len(cases), 'of 44', file=sys.stderr)
+for i in range(20):
+    lines = text(R.choice(ALPHABETS), R.choice([3, 6, 12]))
+    least = R.choice([1, 2, 3])
+    merges = R.choice([20, 60, 200])
+    out = io.StringIO()
+    sys.stderr = io.StringIO()  # It writes a bar.
+    learn_bpe.learn_bpe([line + '\n' for line in lines], out, merges, least, num_workers=1)
+    sys.stderr = sys.__stderr__
+    cases.append({'trainer': 'subword-nmt', 'text': lines, 'size': merges, 'options': {'min_frequency': least}, 'pieces': out.getvalue().split('\n')[1:-1]})
+json.dump(cases, open(sys.argv[1], 'w'), ensure_ascii=False, indent=0)
