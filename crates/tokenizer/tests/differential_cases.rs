@@ -389,6 +389,22 @@ fn two_processors_that_add_tokens_are_refused() {
     assert!(error.contains("post_processor"), "{error}");
 }
 
+/// tokenizers tells the first token of a text by its place in the list, in which `[CLS]` stands too.
+#[test]
+fn trimming_behind_added_tokens_is_refused() {
+    let bert = json!({"type": "BertProcessing", "sep": ["[SEP]", 1], "cls": ["[CLS]", 2]});
+    let load = |processors: Value| {
+        try_load(&json!({
+            "model": word_level(json!({"[UNK]": 0})),
+            "post_processor": {"type": "Sequence", "processors": processors},
+        }))
+    };
+    let error = load(json!([bert, trimming(true)])).err().unwrap();
+    assert!(error.contains("trims offsets behind"), "{error}");
+    assert!(load(json!([trimming(true), bert])).is_ok());
+    assert!(load(json!([bert, trimming(false)])).is_ok());
+}
+
 // SentencePiece 0.2.3.
 
 /// A BPE model with byte fallback, of pieces that no text becomes but by bytes.

@@ -72,6 +72,13 @@ impl Tokenizer {
                 "two processors of a sequence add tokens, which only tokenizers itself can follow",
             ));
         }
+        if document.post_processor.as_ref().is_some_and(|post| trims_behind(post, &mut false)) {
+            return Err(LowerError::new(
+                "post_processor",
+                "a processor of a sequence trims offsets behind one that puts tokens in front and \
+                 counts them, which only tokenizers itself can follow",
+            ));
+        }
         parts.decoder = match &document.decoder {
             None => vec![DecodeStep::Spaces],
             Some(decoder) => {
@@ -341,6 +348,28 @@ fn lower_unigram(model: &doc::Unigram, special: &HashSet<&str>) -> Result<Unigra
     options.byte_fallback = model.byte_fallback;
     Unigram::new(vocab.build(), model.scores.clone(), options)
         .map_err(|error| LowerError::caused("model", error))
+}
+
+/// Whether offsets are trimmed, and the first token of a text is treated otherwise, where that is
+/// no longer the first: BertProcessing and RobertaProcessing put theirs into the same list.
+/// `in_front` says whether one of them came before, and is updated.
+fn trims_behind(post: &doc::PostProcessor, in_front: &mut bool) -> bool {
+    match post {
+        doc::PostProcessor::Bert { .. } => {
+            *in_front = true;
+            false
+        }
+        doc::PostProcessor::Roberta { trim_offsets, add_prefix_space, .. } => {
+            std::mem::replace(in_front, true) && *trim_offsets && *add_prefix_space
+        }
+        doc::PostProcessor::ByteLevel(part) => {
+            *in_front && part.trim_offsets && part.add_prefix_space
+        }
+        doc::PostProcessor::Template(_) => false,
+        doc::PostProcessor::Sequence(steps) => {
+            steps.iter().any(|step| trims_behind(step, in_front))
+        }
+    }
 }
 
 fn lower_post(post: &doc::PostProcessor) -> PostProcessor {
