@@ -1,15 +1,17 @@
 //! How fast a published encoding encodes a text on one thread, in MB/s (1 MB = 1,000,000 bytes).
 //!
 //! ```sh
-//! cargo run --release -p tokenizer --example speed -- cl100k_base TEXT [IDS] [ROUNDS]
+//! cargo run --release -p tokenizer --example speed -- cl100k_base TEXT [IDS] [ROUNDS] [OTHER]
 //! ```
 //!
 //! IDS is a file of the ids that the text has, as little-endian numbers of 4 bytes; nothing is
 //! measured before ours equal them. `-` leaves the check out. The figures are
 //!
-//! - first: a session that has seen the first 950,000 bytes of the text backwards, line by line
-//!   (other lines than it then meets first, warm code), encodes the whole text once;
+//! - first: a session that has seen 950,000 characters of another text, OTHER, encodes the whole text
+//!   once; without OTHER it has seen the first ones of the text, each line backwards, which no memory
+//!   is made for;
 //! - later: the same session encodes it again;
+//! - reused: again, into the vector that already holds the ids, so that no page of it is new;
 //! - docs: a session encodes the text once more in documents of about 2,000 bytes;
 //! - count, offsets, encoding: as later, for the number of tokens alone, for ids with offsets, and
 //!   for whole encodings.
@@ -47,12 +49,25 @@ fn main() {
         assert_eq!(ids.len(), words.len(), "as many ids");
     }
     let documents = documents(&text);
+    let other: String = match rest.get(2) {
+        Some(path) => {
+            let other = std::fs::read_to_string(path).expect("another text that can be read");
+            other.chars().take(WARM).collect()
+        }
+        None => {
+            let head: String = text.chars().take(WARM).collect();
+            head.lines().rev().map(|line| line.chars().rev().collect::<String>()).collect()
+        }
+    };
     for _ in 0..rounds {
-        measure(&tokenizer, &text, &documents, ids.len());
+        measure(&tokenizer, &text, &documents, &other, ids.len());
     }
 }
 
-fn measure(tokenizer: &Tokenizer, text: &str, documents: &[&str], count: usize) {
+/// So many characters are encoded before anything is measured.
+const WARM: usize = 950_000;
+
+fn measure(tokenizer: &Tokenizer, text: &str, documents: &[&str], other: &str, count: usize) {
     let megabytes = text.len() as f64 / 1e6;
     let speed = |work: &mut dyn FnMut() -> usize, expected: usize| {
         let start = Instant::now();
@@ -62,14 +77,7 @@ fn measure(tokenizer: &Tokenizer, text: &str, documents: &[&str], count: usize) 
         speed
     };
     let mut session = tokenizer.session();
-    let mut warm: Vec<TokenId> = Vec::new();
-    let mut head = 950_000.min(text.len());
-    while !text.is_char_boundary(head) {
-        head -= 1;
-    }
-    let backwards: String =
-        text[..head].lines().rev().map(|line| line.chars().rev().collect::<String>()).collect();
-    session.ids_into(&backwards, &mut warm);
+    session.ids_into(other, &mut Vec::new());
     let mut fresh = || {
         let mut ids = Vec::new();
         session.ids_into(text, &mut ids);
@@ -77,6 +85,16 @@ fn measure(tokenizer: &Tokenizer, text: &str, documents: &[&str], count: usize) 
     };
     let first = speed(&mut fresh, count);
     let later = speed(&mut fresh, count);
+    let mut ids: Vec<TokenId> = Vec::new();
+    session.ids_into(text, &mut ids);
+    let reused = speed(
+        &mut || {
+            ids.clear();
+            session.ids_into(text, &mut ids);
+            ids.len()
+        },
+        count,
+    );
     let mut docs_count = 0;
     let docs = speed(
         &mut || {
@@ -100,7 +118,7 @@ fn measure(tokenizer: &Tokenizer, text: &str, documents: &[&str], count: usize) 
     let tokens =
         speed(&mut || session.encode(text, &options).map_or(0, |encoding| encoding.len()), count);
     println!(
-        "{{\"first\": {first:.1}, \"later\": {later:.1}, \"docs\": {docs:.1}, \
+        "{{\"first\": {first:.1}, \"later\": {later:.1}, \"reused\": {reused:.1}, \"docs\": {docs:.1}, \
          \"count\": {counted:.1}, \"offsets\": {offsets:.1}, \"encoding\": {tokens:.1}}}"
     );
 }

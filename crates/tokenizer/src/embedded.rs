@@ -51,6 +51,7 @@ impl Tokenizer {
 #[cfg(test)]
 mod tests {
     use formats::{IdMap, tiktoken};
+    use tokenizer_core::Rng;
 
     use super::*;
     use crate::load::LoadOptions;
@@ -70,6 +71,39 @@ mod tests {
         for (_, text) in testkit::texts::AWKWARD {
             let text = format!("{text}<|endoftext|>  {text}");
             assert_eq!(embedded.encode(&text, &options), loaded.encode(&text, &options));
+        }
+    }
+
+    /// Texts of a few words of letters from several scripts, spaces and signs.
+    fn random_text(rng: &mut Rng) -> String {
+        const LETTERS: [&str; 5] =
+            ["aeinorst", "bcdfghlmpuvwyEST", "абвеиност", "的一是不了人在有", "กขคงจชดตน้ำ"];
+        let mut text = String::new();
+        for _ in 0..1 + rng.below(12) {
+            let letters: Vec<char> = LETTERS[rng.below(5) as usize].chars().collect();
+            let most = if rng.below(40) == 0 { 300 } else { 12 };
+            let len = 1 + rng.below(most);
+            text.extend((0..len).map(|_| letters[rng.below(letters.len() as u64) as usize]));
+            text.push_str([" ", "  ", "\n", "-", "1", "'s "][rng.below(6) as usize]);
+        }
+        text
+    }
+
+    /// A session that met much finds tokens in another way than one that met little.
+    #[test]
+    fn a_session_that_met_much_equals_a_fresh_one() {
+        for encoding in [TiktokenEncoding::R50kBase, TiktokenEncoding::O200kBase] {
+            // Each has a model of its own: sessions of one model share what it found worth building.
+            let [busy, fresh] = [(); 2].map(|()| Tokenizer::from_encoding(encoding));
+            let mut rng = Rng::new(5);
+            let mut session = busy.session();
+            let mut texts: Vec<String> = (0..6_000).map(|_| random_text(&mut rng)).collect();
+            texts.extend(testkit::texts::AWKWARD.iter().map(|(_, text)| text.to_string()));
+            for text in texts.iter().chain(&texts[..500]) {
+                let mut ids = Vec::new();
+                session.ids_into(text, &mut ids);
+                assert_eq!(ids, fresh.ids(text), "{encoding:?} {text:?}");
+            }
         }
     }
 
