@@ -175,7 +175,10 @@ class Nanotoken(Peer):
         import nanotoken
 
         with open(model["json"], encoding="utf-8") as file:
-            self.tokenizer = nanotoken.WordPieceTokenizer.from_json(file.read())
+            document = json.load(file)
+        # It knows one decoder; ids do not depend on it.
+        document["decoder"] = {"type": "WordPiece", "prefix": "##", "cleanup": True}
+        self.tokenizer = nanotoken.WordPieceTokenizer.from_json(json.dumps(document))
 
     def ids(self, text):
         ids = list(self.tokenizer.encode(text))
@@ -255,6 +258,7 @@ def bpe_rustbpe(path, vocab, _out, clock):
 
 
 def unigram_sentencepiece(path, vocab, out, clock):
+    """On the terms of ours: white space is kept, and nothing but white space bounds a piece."""
     import sentencepiece
 
     running = clock()
@@ -265,6 +269,9 @@ def unigram_sentencepiece(path, vocab, out, clock):
         vocab_size=vocab,
         num_threads=2,
         max_sentence_length=1_000_000,
+        remove_extra_whitespaces=False,
+        split_by_unicode_script=False,
+        split_by_number=False,
         minloglevel=2,
     )
     return None, running.stop()

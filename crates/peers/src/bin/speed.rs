@@ -277,6 +277,7 @@ fn summarise(report: &Report, folder: &Path) {
     for gate in &report.gates {
         let name = report.shown(&gate.contestant);
         if let Some(why) = &gate.skipped {
+            let why = why.lines().next().unwrap_or_default();
             println!("skipped: {name} with {}: {why}", gate.model);
         } else if gate.differing > 0 {
             let smallest = gate.smallest.as_deref().unwrap_or_default();

@@ -579,8 +579,8 @@ impl Page<'_> {
             "Wall time of the call, reading the file included, processor time of all threads (at \
              most two are allowed), the most resident memory above what there was before. On the \
              right how the vocabulary does on text that was held out. BPE over bytes with GPT-2's \
-             splitter, Unigram with SentencePiece's settings, WordPiece by frequency with BERT's \
-             uncased words.",
+             splitter; Unigram with SentencePiece's settings, but white space is kept and bounds \
+             pieces alone; WordPiece by frequency with BERT's uncased words.",
         );
         let seconds = |rounds: Option<Rounds>| match rounds {
             Some(rounds) => Cell {

@@ -34,7 +34,8 @@ enum AnyModel {
 ///
 /// - `bpe`: bytes, GPT-2's splitter.
 /// - `sentencepiece-bpe`: characters with byte fallback, SentencePiece's spaces.
-/// - `unigram`: SentencePiece's settings and its rules `nmt_nfkc`.
+/// - `unigram`: SentencePiece's settings and its rules `nmt_nfkc`, but white space is kept and bounds
+///   pieces alone.
 /// - `unigram-json`: the same as a tokenizer.json, for those who read no other file.
 /// - `wordpiece`: by frequency, as BERT's trainers do, on BERT's uncased words.
 ///
