@@ -192,6 +192,7 @@ mod tests {
             let vocab = match algorithm {
                 "bpe" => 280,
                 "sentencepiece-bpe" => 300,
+                "unigram" | "unigram-json" => 25,
                 _ => 40,
             };
             let trained = train(algorithm, &text, vocab)
