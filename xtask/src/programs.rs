@@ -132,21 +132,21 @@ pub(crate) fn peers_setup(args: &[String]) -> Result<ExitCode, String> {
     let mut skipped = 0;
     for package in PACKAGES {
         if installed.lines().any(|line| line == *package) {
-            println!("there: {package}");
+            eprintln!("there: {package}");
             continue;
         }
         let mut pip = Command::new(&python);
         pip.args(["-m", "pip", "install", "--quiet", "--prefer-binary", "--no-input"]);
         pip.args(["--disable-pip-version-check", "--retries", "1", package]);
         match complaint(&mut pip, INSTALL_LIMIT) {
-            Ok(None) => println!("installed: {package}"),
+            Ok(None) => eprintln!("installed: {package}"),
             Ok(Some(why)) | Err(why) => {
                 skipped += 1;
-                println!("skipped: {package}: {why}");
+                eprintln!("skipped: {package}: {why}");
             }
         }
     }
-    println!("{} of {} packages in {PEERS}/venv", PACKAGES.len() - skipped, PACKAGES.len());
+    eprintln!("{} of {} packages in {PEERS}/venv", PACKAGES.len() - skipped, PACKAGES.len());
     Ok(ExitCode::SUCCESS)
 }
 
@@ -187,17 +187,19 @@ fn peers(args: &[String]) -> Result<ExitCode, String> {
     let root = crate::run::root();
     let given = |name: &str| args.iter().any(|arg| arg == name);
     let mut speed = cargo(&["run", "--quiet", "--release", "--package", "peers"]);
+    // With every contestant also where none is asked: another set of features is another build.
+    speed.args(["--features", "natives", "--bin", "speed", "--"]);
     if given("--check") {
-        speed.args(["--bin", "speed", "--", "check"]);
+        speed.arg("check");
         let own = ["--peers", "--check"];
         return pass_on(speed.args(args.iter().filter(|arg| !own.contains(&arg.as_str()))));
     }
     if !given("--no-setup")
         && let Err(why) = peers_setup(&[])
     {
-        println!("skipped: Python contestants: {why}");
+        eprintln!("skipped: Python contestants: {why}");
     }
-    speed.args(["--features", "natives", "--bin", "speed", "--", "run"]);
+    speed.arg("run");
     if !given("--out") {
         speed.arg("--out").arg(root.join("target/bench-all"));
     }
@@ -210,7 +212,7 @@ fn peers(args: &[String]) -> Result<ExitCode, String> {
         Ok(program) => {
             speed.arg("--next").arg(program);
         }
-        Err(why) => println!("skipped: tokenizers 1.0: {why}"),
+        Err(why) => eprintln!("skipped: tokenizers 1.0: {why}"),
     }
     let own = ["--peers", "--no-setup"];
     // Paths among the arguments are of the caller's folder, in which the program runs.
