@@ -19,12 +19,12 @@ pub trait Model: Send + Sync {
     }
 }
 
-/// A session: a model and its scratch memory.
+/// A session: a model and its scratch memory. One thread at a time uses it.
 ///
 /// Encoding cannot fail: whatever could make it fail was checked when the model was built, and
 /// any bytes at all encode to something (bytes that are not UTF-8 count as one unknown character
 /// each where the model works on characters). Methods append and never clear.
-pub trait Encode {
+pub trait Encode: Send {
     /// Appends the tokens of one piece. The lengths of the tokens add up to `piece.len()`, except
     /// where the model drops text that it has no token for (see the model's documentation).
     fn encode_piece(&mut self, piece: &[u8], tokens: &mut Vec<Token>);

@@ -17,6 +17,7 @@
 //! never fails.
 
 mod added;
+mod batch;
 pub mod convert;
 mod counting;
 mod decoder;
@@ -39,6 +40,7 @@ mod trace;
 pub mod verify;
 
 pub use added::{AddedToken, AddedTokenError};
+pub use batch::Batch;
 pub use counting::{CorpusCounter, CountingError, Run, Spill};
 pub use decoder::{DecodePattern, DecodeStep, LeadingSpace, Spelling, clean_up};
 pub use encode_stream::EncodeStream;

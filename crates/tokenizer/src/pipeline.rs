@@ -1,11 +1,7 @@
 use std::any::Any;
 use std::borrow::Cow;
 use std::fmt;
-use std::num::NonZeroUsize;
-use std::sync::atomic::{AtomicUsize, Ordering};
 
-use pretok::Chunks;
-use rayon::prelude::*;
 use tokenizer_core::{
     Alignment, DecodeError, Edit, Encode, MAX_BATCH, Model, Normalize, Span, Split, Token, TokenId,
     TokenKind, Vocab,
@@ -116,10 +112,6 @@ impl<N: Normalize> EditPiece for N {
         Normalize::as_any(self)
     }
 }
-
-/// The bytes of a text that a thread takes at a time: enough that guessing where pieces begin costs
-/// nothing beside them, few enough that threads end at about the same time.
-const CHUNK: NonZeroUsize = NonZeroUsize::new(128 << 10).expect("not zero");
 
 /// Why parts do not make a tokenizer.
 #[derive(Debug)]
@@ -278,105 +270,6 @@ impl Tokenizer {
         options: &EncodeOptions,
     ) -> Result<Encoding, SpecialTokenError> {
         self.session().encode_pair(first, second, options)
-    }
-
-    /// Encodes many texts in parallel, and pads them where the tokenizer says so. Equal to one by
-    /// one.
-    ///
-    /// # Errors
-    ///
-    /// The first error in the order of the texts.
-    pub fn encode_batch<T: AsRef<str> + Sync>(
-        &self,
-        texts: &[T],
-        options: &EncodeOptions,
-    ) -> Result<Vec<Encoding>, SpecialTokenError> {
-        let encodings =
-            self.in_parallel(texts, |session, text| session.encode(text.as_ref(), options));
-        let mut encodings = encodings.into_iter().collect::<Result<Vec<_>, _>>()?;
-        if let Some(padding) = &self.parts.padding {
-            padding.apply(&mut encodings);
-        }
-        Ok(encodings)
-    }
-
-    /// The ids of many texts in parallel; equal to [`ids`](Self::ids) one by one.
-    #[must_use]
-    pub fn ids_batch<T: AsRef<str> + Sync>(&self, texts: &[T]) -> Vec<Vec<TokenId>> {
-        self.in_parallel(texts, |session, text| {
-            let mut ids = Vec::new();
-            session.ids_into(text.as_ref(), &mut ids);
-            ids
-        })
-    }
-
-    /// The ids of one text, found by several threads; equal to [`ids`](Self::ids).
-    ///
-    /// The text is cut where pieces begin. That can be known without a normalizer, with one splitter
-    /// that says how many of its last pieces may still change
-    /// ([`Split::unsettled`](tokenizer_core::Split::unsettled)), and without added tokens that are
-    /// always recognised; other tokenizers, and short texts, use one thread.
-    #[must_use]
-    pub fn ids_parallel(&self, text: &str) -> Vec<TokenId> {
-        self.ids_in_chunks(text, CHUNK).unwrap_or_else(|| self.ids(text))
-    }
-
-    fn ids_in_chunks(&self, text: &str, size: NonZeroUsize) -> Option<Vec<TokenId>> {
-        let [PieceStep::Split(split)] = &self.parts.steps[..] else { return None };
-        if self.parts.normalizer.is_some()
-            || self.added.needs_raw(&Policy::Ordinary)
-            || self.added.has_normalized()
-            || text.len() <= size.get()
-        {
-            return None;
-        }
-        let chunks = Chunks::new(split.as_ref(), text, size)?;
-        let encode = |session: &mut Session<'_>, i: usize, from: usize| {
-            let mut ids = Vec::with_capacity(size.get() / 4);
-            let end = chunks.split_batches(i, from, &mut |pieces| {
-                session.encode_pieces(text, pieces, &mut ids);
-            });
-            (ids, end)
-        };
-        let numbers: Vec<usize> = (0..chunks.len()).collect();
-        let found = self.in_parallel(&numbers, |session, &i| encode(session, i, chunks.start(i)));
-        let mut ids = Vec::with_capacity(found.iter().map(|(ids, _)| ids.len()).sum());
-        let mut session = self.session();
-        chunks.settle(found, |i, from| encode(&mut session, i, from), |some| ids.extend(some));
-        Some(ids)
-    }
-
-    /// What `work` makes of each item, in order. Threads take a few items at a time from the front,
-    /// each with one session, which knows more pieces the longer it is kept.
-    fn in_parallel<I: Sync, T: Send>(
-        &self,
-        items: &[I],
-        work: impl Fn(&mut Session<'_>, &I) -> T + Sync,
-    ) -> Vec<T> {
-        let threads = rayon::current_num_threads().min(items.len());
-        if threads <= 1 {
-            let mut session = self.session();
-            return items.iter().map(|item| work(&mut session, item)).collect();
-        }
-        let block = (items.len() / (threads * 16)).clamp(1, 64);
-        let next = AtomicUsize::new(0);
-        let take_turns = |_| {
-            let mut session = self.session();
-            let mut made = Vec::new();
-            loop {
-                let start = next.fetch_add(block, Ordering::Relaxed);
-                let Some(rest) = items.get(start..).filter(|rest| !rest.is_empty()) else {
-                    return made;
-                };
-                let some = &rest[..rest.len().min(block)];
-                let results: Vec<T> = some.iter().map(|item| work(&mut session, item)).collect();
-                made.push((start, results));
-            }
-        };
-        let made: Vec<_> = (0..threads).into_par_iter().with_max_len(1).map(take_turns).collect();
-        let mut made: Vec<(usize, Vec<T>)> = made.into_iter().flatten().collect();
-        made.sort_unstable_by_key(|&(start, _)| start);
-        made.into_iter().flat_map(|(_, results)| results).collect()
     }
 
     /// The text of `ids`; bytes that are not UTF-8 become U+FFFD.
@@ -1191,66 +1084,4 @@ fn edit_pieces(
     }
     out.push_str(&text[at..]);
     (out, edits)
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-    use crate::lower::TiktokenEncoding;
-
-    /// Texts in which what stands before a cut decides how the text behind it is split.
-    const ADVERSARIAL: &[&str] = &[
-        "it's  \n\n  a   test",
-        "      \n\r\n \t\n  x \u{3000}\u{A0} y",
-        "12345678901234567 1 22 333 4444",
-        "DON'T we'LL i'Ve x'\u{17F}\u{17F}'s 'S 's",
-        "aaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaa",
-        "HTTPServerErrorXMLÀÉ\u{301}\u{301}b\u{345}",
-        "\u{4E2D}\u{6587}abc\u{30AB}\u{30BF}1\u{0E01}\u{0E33} \u{AC00}",
-        "\u{1F468}\u{200D}\u{1F469}\u{200D}\u{1F467}\u{FE0F}\u{1F1E6}\u{1F1E6}\u{1F1E6}",
-        "!!!...///--- //\n\n//\r\n)))\n",
-        "\u{2581}\u{2581} <|endoftext|>\u{FFFD}\0\u{85}\u{2028} ",
-    ];
-
-    #[test]
-    fn chunks_of_any_size_have_the_ids_of_the_text() {
-        use TiktokenEncoding::{Cl100kBase, O200kBase, P50kBase, R50kBase};
-        let awkward: String = testkit::texts::AWKWARD.iter().map(|(_, text)| *text).collect();
-        for encoding in [R50kBase, P50kBase, Cl100kBase, O200kBase] {
-            let tokenizer = Tokenizer::from_encoding(encoding);
-            // A cut at every place: the first one at each, and others at all its multiples.
-            let adversarial = ADVERSARIAL.iter().map(|text| (*text, text.len()));
-            for (text, most) in adversarial.chain([(&awkward[..], 40)]) {
-                let expected = tokenizer.ids(text);
-                for size in 1..=most {
-                    let size = NonZeroUsize::new(size).unwrap();
-                    if let Some(ids) = tokenizer.ids_in_chunks(text, size) {
-                        assert_eq!(ids, expected, "{encoding:?} {size} {text:?}");
-                    } else {
-                        assert!(text.len() <= size.get());
-                    }
-                }
-            }
-        }
-        let tokenizer = Tokenizer::from_encoding(R50kBase);
-        let long = awkward.repeat(300_000 / awkward.len() + 1);
-        assert_eq!(tokenizer.ids_parallel(&long), tokenizer.ids(&long));
-        assert_eq!(tokenizer.ids_parallel(""), []);
-    }
-
-    #[test]
-    fn tokenizers_that_cannot_be_cut_use_one_thread() {
-        let tokenizer = Tokenizer::bytes();
-        let size = NonZeroUsize::new(2).unwrap();
-        assert_eq!(tokenizer.ids_in_chunks("some text", size), None);
-        assert_eq!(tokenizer.ids_parallel("some text"), tokenizer.ids("some text"));
-    }
-
-    #[test]
-    fn many_short_texts_keep_their_order() {
-        let tokenizer = Tokenizer::bytes();
-        let texts: Vec<String> = (0..5000).map(|i| "x".repeat(i % 7)).collect();
-        let ids = tokenizer.ids_batch(&texts);
-        assert!(ids.iter().map(Vec::len).eq(texts.iter().map(String::len)));
-    }
 }

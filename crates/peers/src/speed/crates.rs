@@ -1,7 +1,7 @@
 //! The contestants that are crates, ours first.
 
 use serde_json::Value;
-use tokenizer::{Document, LoadOptions, RanksSetup, Session, TiktokenEncoding, Tokenizer};
+use tokenizer::{Batch, Document, LoadOptions, RanksSetup, Session, TiktokenEncoding, Tokenizer};
 
 use super::child::{Contestants, Loaded, Native};
 
@@ -45,7 +45,7 @@ pub fn load(peer: &str, model: &Value) -> Result<Loaded, String> {
             };
             // The process ends with it; a session borrows it for ever.
             let tokenizer: &'static Tokenizer = Box::leak(Box::new(tokenizer));
-            Box::new(Ours { tokenizer, session: tokenizer.session() })
+            Box::new(Ours { session: tokenizer.session(), batch: tokenizer.batch() })
         }
         "crate tokenizers" => {
             let mut tokenizer = tokenizers::Tokenizer::from_bytes(text("json")?)
@@ -142,8 +142,8 @@ pub fn pattern(name: &str) -> Result<String, String> {
 }
 
 struct Ours {
-    tokenizer: &'static Tokenizer,
     session: Session<'static>,
+    batch: Batch<'static>,
 }
 
 impl Native for Ours {
@@ -158,7 +158,7 @@ impl Native for Ours {
     }
 
     fn batch(&mut self, texts: &[&str]) -> Option<usize> {
-        Some(self.tokenizer.ids_batch(texts).iter().map(Vec::len).sum())
+        Some(self.batch.ids(texts).iter().map(Vec::len).sum())
     }
 }
 
