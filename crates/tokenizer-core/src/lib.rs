@@ -48,6 +48,7 @@ mod decode;
 mod encode;
 mod piece_rules;
 mod rng;
+pub mod sentences;
 mod text;
 mod token;
 mod train;

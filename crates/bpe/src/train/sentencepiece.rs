@@ -3,10 +3,9 @@
 use alloc::collections::BTreeMap;
 use alloc::string::String;
 use alloc::vec::Vec;
-use core::cmp::Reverse;
 
-use hashbrown::HashMap;
-use tokenizer_core::{PieceCounts, PieceRules, TokenKind, Vocab};
+use tokenizer_core::sentences::{SpecialTexts, covering_alphabet};
+use tokenizer_core::{PieceCounts, TokenKind, Vocab};
 
 use crate::train::{BpeTrainer, Compat, Plan, Ties, TrainError};
 use crate::{Alphabet, Bpe, BpeOptions};
@@ -29,38 +28,13 @@ pub(super) fn check(trainer: &BpeTrainer) -> Result<(), TrainError> {
     Ok(())
 }
 
-/// The characters that become tokens, in the order of SentencePiece's ids: those that are required
-/// first, then by frequency, then by code point, until the share is covered.
+/// The characters that become tokens, in the order of SentencePiece's ids.
 pub(super) fn alphabet(trainer: &BpeTrainer, counts: &PieceCounts) -> Vec<Vec<u8>> {
-    let mut seen: HashMap<char, (bool, u64)> = HashMap::new();
-    for c in trainer.initial_alphabet.chars() {
-        seen.entry(c).or_default().0 = true;
-    }
-    let mut total = 0u64;
-    for piece in counts.iter() {
-        for c in String::from_utf8_lossy(piece.piece).chars().filter(|&c| c != '\0' && c != ' ') {
-            let count = &mut seen.entry(c).or_default().1;
-            *count = count.saturating_add(piece.count);
-            total = total.saturating_add(piece.count);
-        }
-    }
-    seen.retain(|&c, _| c != '\0');
-    let mut found: Vec<(char, (bool, u64))> = seen.into_iter().collect();
-    found.sort_unstable_by_key(|&(c, (is_required, count))| (Reverse((is_required, count)), c));
-    let mut covered = 0u64;
-    let mut alphabet: Vec<(char, u64)> = Vec::new();
-    for (c, (_, count)) in found {
-        // In single precision, as there.
-        if (covered as f64 / total as f64) as f32 >= trainer.character_coverage as f32 {
-            break;
-        }
-        covered = covered.saturating_add(count);
-        if c != PieceRules::BOUNDARY && c != PieceRules::UNKNOWN {
-            alphabet.push((c, count));
-        }
-    }
-    alphabet.sort_unstable_by_key(|&(c, count)| (Reverse(count), c));
-    alphabet.into_iter().map(|(c, _)| String::from(c).into_bytes()).collect()
+    let texts = counts.iter().map(|piece| (piece.piece, piece.count));
+    covering_alphabet(texts, &trainer.initial_alphabet, trainer.character_coverage)
+        .into_iter()
+        .map(|(c, _)| String::from(c).into_bytes())
+        .collect()
 }
 
 impl BpeTrainer {
@@ -70,49 +44,14 @@ impl BpeTrainer {
         if self.compat == Compat::Standard {
             return Ok(None);
         }
-        let mut special: Vec<&[u8]> =
-            self.special_tokens.iter().chain(&self.user_defined).map(String::as_bytes).collect();
-        special.extend(self.unk_token.as_ref().map(String::as_bytes));
-        let names: Vec<String> =
-            (0..=u8::MAX).map(|byte| alloc::format!("<0x{byte:02X}>")).collect();
-        if self.byte_fallback {
-            special.extend(names.iter().map(String::as_bytes));
-        }
-        special.retain(|token| !token.is_empty());
-        // The longest that is there is taken.
-        special.sort_unstable_by_key(|token| Reverse(token.len()));
-        let mut firsts = [false; 256];
-        for token in &special {
-            firsts[usize::from(token[0])] = true;
-        }
-        let at = |rest: &[u8]| {
-            firsts[usize::from(rest[0])]
-                .then(|| special.iter().find(|token| rest.starts_with(token)))
-                .flatten()
-                .map(|token| token.len())
-        };
-        let is_parted = |piece: &[u8]| (0..piece.len()).any(|start| at(&piece[start..]).is_some());
-        if !counts.iter().any(|piece| is_parted(piece.piece)) {
+        let tokens = self.special_tokens.iter().chain(&self.user_defined).chain(&self.unk_token);
+        let special = SpecialTexts::new(tokens.map(String::as_bytes), self.byte_fallback);
+        if !counts.iter().any(|piece| special.are_in(piece.piece)) {
             return Ok(None);
         }
         let mut parted: BTreeMap<Vec<u8>, u64> = BTreeMap::new();
         for piece in counts.iter() {
-            let mut text = Vec::with_capacity(piece.piece.len());
-            let mut rest = piece.piece;
-            while !rest.is_empty() {
-                let len = match at(rest) {
-                    Some(len) => {
-                        text.push(PieceRules::BOUNDARY as u8);
-                        len
-                    }
-                    None => {
-                        text.push(rest[0]);
-                        1
-                    }
-                };
-                rest = &rest[len..];
-            }
-            let count = parted.entry(text).or_default();
+            let count = parted.entry(special.replaced(piece.piece)).or_default();
             *count = count.checked_add(piece.count).ok_or_else(TrainError::count_overflow)?;
         }
         PieceCounts::from_pairs(parted).map(Some).map_err(|_| TrainError::count_overflow())
