@@ -17,6 +17,9 @@ fn cases(trainer: &str) -> Vec<Value> {
 }
 
 fn lines(case: &Value) -> String {
+    if let Some(file) = case["file"].as_str() {
+        return testkit::fixtures::text(file);
+    }
     case["text"]
         .as_array()
         .unwrap()
@@ -31,8 +34,8 @@ fn options(case: &Value) -> Vec<String> {
     for (name, value) in case["options"].as_object().unwrap() {
         match name.as_str() {
             "byte_fallback" => options.push("--byte-fallback".to_owned()),
-            "user_defined_symbols" => {
-                options.push("--user-defined-symbols".to_owned());
+            "user_defined_symbols" | "control_symbols" => {
+                options.push(format!("--{}", name.replace('_', "-")));
                 options.extend(
                     value.as_array().unwrap().iter().map(|v| v.as_str().unwrap().to_owned()),
                 );
@@ -64,6 +67,31 @@ fn bpe_gives_the_pieces_of_sentencepiece_in_their_order() {
         let model = SentencePieceModel::parse(&std::fs::read(out).unwrap()).unwrap();
         let pieces: Vec<&str> = model.pieces.iter().map(|piece| piece.piece).collect();
         assert_eq!(Value::from(pieces), case["pieces"], "{case}");
+    }
+}
+
+#[test]
+fn unigram_gives_the_pieces_and_scores_of_sentencepiece() {
+    let folder = Folder::new();
+    let cases = cases("sentencepiece-unigram");
+    assert!(cases.len() >= 47);
+    for (i, case) in cases.iter().enumerate() {
+        let (text, out) = (folder.write("text.txt", lines(case)), folder.at("t.model"));
+        let mut arguments = words("train unigram --preset sentencepiece --normalizer none");
+        arguments.extend(words("--vocab-limit soft --quiet --threads"));
+        // The number of threads decides nothing.
+        arguments.extend([(i % 3 + 1).to_string(), "--vocab-size".into()]);
+        arguments.extend([case["size"].to_string(), text, "-o".into(), out.clone()]);
+        arguments.extend(options(case));
+        run(&arguments).code(0);
+        let model = SentencePieceModel::parse(&std::fs::read(out).unwrap()).unwrap();
+        let pieces: Vec<&str> = model.pieces.iter().map(|piece| piece.piece).collect();
+        assert_eq!(Value::from(pieces), case["pieces"], "{case}");
+        // Every bit of them.
+        let scores: Vec<f32> = model.pieces.iter().map(|piece| piece.score).collect();
+        let theirs = case["scores"].as_array().unwrap();
+        let theirs: Vec<f32> = theirs.iter().map(|score| score.as_f64().unwrap() as f32).collect();
+        assert_eq!(scores, theirs, "{case}");
     }
 }
 
@@ -108,7 +136,13 @@ fn presets_refuse_what_they_decide() {
     refuse("bpe --preset sentencepiece --vocab-size 20 --unit byte", "decides --unit");
     refuse("bpe --preset sentencepiece --merges 20", "decides --merges");
     refuse("bpe --preset subword-nmt --merges 20 --pretok gpt2", "decides --pretok");
-    refuse("unigram --preset sentencepiece --vocab-size 20", "no --preset sentencepiece");
+    refuse("unigram --preset sentencepiece --vocab-size 200", "supports at most");
+    refuse("unigram --preset sentencepiece --vocab-size 5", "characters need");
+    refuse("unigram --preset sentencepiece --vocab-size 20 --pretok words", "decides --pretok");
+    refuse(
+        "unigram --preset sentencepiece --vocab-size 20 --checkpoint x.tmp",
+        "decides --checkpoint",
+    );
     refuse("wordpiece --preset sentencepiece --vocab-size 20", "no --preset sentencepiece");
     refuse("unigram --preset subword-nmt --vocab-size 20", "no --preset subword-nmt");
     refuse("bpe --preset sentencepiece --vocab-size 20 -o x.json", "writes a .model");

@@ -1,8 +1,10 @@
 """Writes fixtures/vectors/training.json: what SentencePiece 0.2.3 and subword-nmt 0.3.8 learn from
-small random texts. Usage: pip install sentencepiece==0.2.3 subword-nmt==0.3.8; python FILE OUTPUT
+small texts, random ones and fixtures. Usage: pip install sentencepiece==0.2.3 subword-nmt==0.3.8 protobuf;
+python FILE OUTPUT, in the root of the repository.
 """
 import io, json, random, sys
 import sentencepiece as spm
+from sentencepiece import sentencepiece_model_pb2 as protocol
 from subword_nmt import learn_bpe
 assert spm.__version__ == '0.2.3'
 R = random.Random(20261130)
@@ -46,4 +48,22 @@ for i in range(20):
     learn_bpe.learn_bpe([line + '\n' for line in lines], out, merges, least, num_workers=1)
     sys.stderr = sys.__stderr__
     cases.append({'trainer': 'subword-nmt', 'text': lines, 'size': merges, 'options': {'min_frequency': least}, 'pieces': out.getvalue().split('\n')[1:-1]})
+def unigram(lines, size, **options):
+    """With the default of 16 threads, which is part of the result."""
+    model = io.BytesIO()
+    spm.SentencePieceTrainer.train(sentence_iterator=iter(lines), model_writer=model, model_type='unigram',
+        vocab_size=size, hard_vocab_limit=False, normalization_rule_name='identity', minloglevel=3, **options)
+    proto = protocol.ModelProto.FromString(model.getvalue())
+    return {'pieces': [p.piece for p in proto.pieces], 'scores': [p.score for p in proto.pieces]}
+OPTIONS += [{'control_symbols': ['ab']}, {'allow_whitespace_only_pieces': True}, {'shrinking_factor': 0.5}]
+for i in range(42):
+    # The last line is one that was not there before: documentation of the preset says why.
+    lines = text(R.choice(ALPHABETS), R.choice([6, 12, 40])) + [f'{i} lines end here']
+    options = OPTIONS[i % len(OPTIONS)]
+    size = R.choice([40, 60, 120]) + (256 if 'byte_fallback' in options else 0)
+    cases.append({'trainer': 'sentencepiece-unigram', 'text': lines, 'size': size, 'options': options, **unigram(lines, size, **options)})
+for file, size in [('udhr/de', 400), ('udhr/th', 200), ('udhr/ja', 600), ('udhr/hi', 300), ('emoji-names/ko', 800)]:
+    file = f'corpora/parallel/{file}.txt'
+    lines = open(f'fixtures/{file}', encoding='utf-8').read().split('\n')
+    cases.append({'trainer': 'sentencepiece-unigram', 'file': file, 'size': size, 'options': {}, **unigram(lines, size)})
 json.dump(cases, open(sys.argv[1], 'w'), ensure_ascii=False, indent=0)

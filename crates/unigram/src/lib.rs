@@ -82,6 +82,7 @@ pub use model::{Compat, MAX_SCORE, Segmentation, Unigram, UnigramOptions};
 
 #[cfg(feature = "train")]
 pub use train::{
-    Report, Round, SpecialToken, State, StateError, TrainError, UnigramTrainer, VocabLimit,
+    Report, Round, SpecialToken, State, StateError, TrainCompat, TrainError, UnigramTrainer,
+    VocabLimit,
 };
 pub use viterbi::Session;

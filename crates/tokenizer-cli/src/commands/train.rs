@@ -60,7 +60,7 @@ pub(crate) struct Train {
     #[arg(long, value_name = "N")]
     pub(crate) merges: Option<usize>,
     /// Trains as another library does, with its defaults and, piece for piece, its result:
-    /// sentencepiece (bpe) reads a sentence a line and writes a .model, subword-nmt (bpe)
+    /// sentencepiece (bpe, unigram) reads a sentence a line and writes a .model, subword-nmt (bpe)
     /// reads words between spaces. The documentation says where a result can differ
     #[arg(long, value_enum, value_name = "NAME")]
     pub(crate) preset: Option<Preset>,
@@ -155,7 +155,7 @@ pub(crate) struct Train {
     #[arg(long, value_name = "N", help_heading = "Algorithm")]
     pub(crate) sub_iterations: Option<usize>,
     /// How many seed pieces to begin with (unigram) [default: 8 times the largest size, at least
-    /// 100000]
+    /// 100000; with --preset sentencepiece 1000000]
     #[arg(long, value_name = "N", help_heading = "Algorithm")]
     pub(crate) seed_size: Option<usize>,
     /// Trains more merges on top of this tokenizer (bpe with merges): no id of it moves, and texts

@@ -20,6 +20,8 @@ pub(super) enum Kind {
     TooSmall { size: usize, special: usize, bytes: usize, alphabet: usize },
     TooLarge { size: usize, possible: usize },
     TooMuchText { chars: u64 },
+    TooManyBytes { bytes: u64 },
+    NothingLeft,
     TooManyPieces { pieces: usize },
     OtherState,
     Overflow,
@@ -113,6 +115,10 @@ impl fmt::Display for TrainError {
             Kind::TooMuchText { chars } => {
                 write!(f, "the distinct pieces have {chars} characters, but may have 4294967294")
             }
+            Kind::TooManyBytes { bytes } => {
+                write!(f, "the lines written out have {bytes} bytes, but may have 4294967295")
+            }
+            Kind::NothingLeft => write!(f, "no piece is expected half a time"),
             Kind::TooManyPieces { pieces } => {
                 write!(f, "{pieces} seed pieces do not fit a double array of 268435456 units")
             }

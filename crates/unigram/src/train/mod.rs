@@ -7,6 +7,7 @@ mod lattice;
 mod pieces;
 mod prune;
 mod seeds;
+mod sentencepiece;
 mod state;
 mod workers;
 
@@ -71,6 +72,8 @@ use crate::model::{Unigram, UnigramOptions};
 pub struct UnigramTrainer {
     /// How many tokens to end with, special tokens and bytes included.
     pub vocab_size: usize,
+    /// Whose training is followed.
+    pub compat: TrainCompat,
     /// What happens if the text does not support so many.
     pub limit: VocabLimit,
     /// Tokens that are not trained. Default: `<unk>`, of kind `Unknown`.
@@ -130,6 +133,20 @@ pub enum VocabLimit {
     Soft,
 }
 
+/// Whose training is followed.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
+pub enum TrainCompat {
+    /// The one that [`UnigramTrainer`] describes.
+    #[default]
+    Standard,
+    /// The trainer of SentencePiece 0.2.3 with its default of 16 threads: its pieces with their
+    /// scores, by its single precision. Counts are of whole lines, in which `▁` stands for spaces.
+    ///
+    /// Seeds come from the lines as they follow each other, which is taken from where each was seen
+    /// first. A size trains alone, and its rounds cannot be resumed: no state is saved.
+    SentencePiece,
+}
+
 /// One round of EM and pruning: what the trainer reports as a step.
 #[derive(Clone, Debug, PartialEq)]
 #[non_exhaustive]
@@ -170,6 +187,7 @@ impl UnigramTrainer {
     pub fn new(vocab_size: usize) -> Self {
         Self {
             vocab_size,
+            compat: TrainCompat::default(),
             limit: VocabLimit::default(),
             special_tokens: vec![SpecialToken::new("<unk>", TokenKind::Unknown)],
             options: UnigramOptions::default(),
@@ -244,6 +262,13 @@ impl UnigramTrainer {
         let trainers: Vec<Self> =
             sizes.iter().map(|&vocab_size| Self { vocab_size, ..self.clone() }).collect();
         trainers.iter().try_for_each(Self::check)?;
+        if self.compat == TrainCompat::SentencePiece {
+            if from.is_some() {
+                return Err(TrainError::new(Kind::OtherState));
+            }
+            let models = trainers.iter().rev();
+            return models.map(|trainer| sentencepiece::train(trainer, counts, observe)).collect();
+        }
         let mut report = Report::default();
         let corpus = Corpus::new(self, counts, observe, &mut report)?;
         let fixed = self.special_tokens.len() + if self.options.byte_fallback { 256 } else { 0 };

@@ -6,7 +6,7 @@ use baseline::{Bytes, Chars, CharsTrainer, Fallback, Words, WordsTrainer};
 use bpe::{Alphabet, Bpe, BpeTrainer, ByteOrder, EndOfWord, Goal, Rules, Ties};
 use tokenizer::lift::{Learned, Target};
 use tokenizer_core::{Model as _, PieceCounts, Silent, TokenId, TokenKind, Train as _, Vocab};
-use unigram::{Compat, SpecialToken, State, Unigram, UnigramTrainer, VocabLimit};
+use unigram::{Compat, SpecialToken, State, TrainCompat, Unigram, UnigramTrainer, VocabLimit};
 use wordpiece::{WordPiece, WordPieceTrainer};
 
 use super::checkpoint::{Checkpoint, Stage};
@@ -275,6 +275,9 @@ impl Train {
     ) -> Result<Vec<Outcome>, Failure> {
         let Some((&largest, smaller)) = sizes.split_last() else { return Ok(Vec::new()) };
         let mut trainer = UnigramTrainer::new(largest);
+        if self.follows_sentencepiece() {
+            trainer.compat = TrainCompat::SentencePiece;
+        }
         trainer.options.byte_fallback = self.byte_fallback;
         trainer.special_tokens = self
             .special_tokens("<unk>")?

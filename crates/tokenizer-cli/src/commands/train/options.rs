@@ -110,7 +110,7 @@ impl Train {
     pub(crate) fn with_preset(mut self) -> Result<Self, Failure> {
         let (algorithm, preset) = match (self.algorithm, self.preset) {
             (_, None) => return Ok(self),
-            (Algorithm::Bpe, Some(Preset::SentencePiece))
+            (Algorithm::Bpe | Algorithm::Unigram, Some(Preset::SentencePiece))
             | (Algorithm::Bpe, Some(Preset::SubwordNmt)) => (self.algorithm, self.preset),
             (algorithm, Some(preset)) => {
                 let name = preset.to_possible_value();
@@ -159,6 +159,8 @@ impl Train {
                                        makes scores",
             ));
         }
+        let is_unigram = algorithm == Algorithm::Unigram;
+        refuse("--checkpoint", is_unigram && self.checkpoint.is_some(), name)?;
         if algorithm == Algorithm::Bpe {
             self.unit = Some(Unit::Char);
             self.ties = Some(TieRule::SentencePiece);
@@ -174,7 +176,7 @@ impl Train {
         roles.bos_id = roles.bos_id.or(Some(1));
         roles.eos_id = roles.eos_id.or(Some(2));
         // Seeds are taken from whole sentences there, words from them later.
-        let whole = algorithm == Algorithm::Unigram || self.pieces.needs_whole_text();
+        let whole = is_unigram || self.pieces.needs_whole_text();
         self.pretok = Some(if whole { "none" } else { "metaspace" }.into());
         Ok(self)
     }
