@@ -485,7 +485,7 @@ fn made(recipes: &mut Vec<Recipe>) {
             "vectors/training.json",
             "vectors",
             "mul",
-            "random texts, and what SentencePiece 0.2.3 and subword-nmt 0.3.8 learn from them",
+            "random texts, and what SentencePiece 0.2.3 and subword-nmt 0.3.8 learn from them and from fixtures",
         ),
         ("README.md", "about", "en", "by hand"),
     ];
