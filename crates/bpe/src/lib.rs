@@ -65,6 +65,7 @@ pub mod naive;
 mod options;
 mod pairs;
 mod queue;
+mod renumber;
 mod subset;
 #[cfg(feature = "train")]
 mod train;

@@ -616,6 +616,24 @@ fn extending_on_the_same_text_is_training_longer() {
 }
 
 #[test]
+fn a_resumed_extension_is_the_whole_one() {
+    let (first, second) = (counts(&[("hug", 10), ("pug", 5)]), counts(&[("hugs", 7), ("bugs", 4)]));
+    let trainer = |merges| merges_of(merges, Alphabet::Byte, Ties::LowestIds);
+    let short = trainer(2).train(&first, &mut Silent).unwrap();
+    let mut steps = Vec::new();
+    let whole = trainer(5).extend(&short, &second, &mut Steps(&mut steps)).unwrap();
+    let made: Vec<_> = steps.iter().map(|step| (step.left, step.right)).collect();
+    assert_eq!(made.len(), 5);
+    for at in 0..=made.len() {
+        let resumed = trainer(5).resume_extending(&short, &made[..at], &second, &mut Silent);
+        assert_eq!(resumed.unwrap().rules(), whole.rules(), "{at}");
+    }
+    let other = [(TokenId(1), TokenId(1))];
+    let error = trainer(5).resume_extending(&short, &other, &second, &mut Silent).unwrap_err();
+    assert_eq!(error.to_string(), "the given merges do not begin with those of the model");
+}
+
+#[test]
 fn only_lists_of_merges_are_extended() {
     let counts = counts(&[("ab", 3)]);
     let ranks = Bpe::from_ranks(

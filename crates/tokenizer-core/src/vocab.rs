@@ -295,6 +295,26 @@ impl Vocab {
         (0..self.len()).map(|i| (TokenId(i as u32), tokens.slice(i), tokens.kinds[i]))
     }
 
+    /// The same tokens under other ids: `order` has the present id of each, in the order of the new
+    /// ones. `None` if it does not name every id once.
+    #[must_use]
+    pub fn renumbered(&self, order: &[TokenId]) -> Option<Self> {
+        let mut is_named = vec![false; self.len()];
+        for id in order {
+            if core::mem::replace(is_named.get_mut(id.index())?, true) {
+                return None;
+            }
+        }
+        if order.len() < self.len() {
+            return None;
+        }
+        let mut builder = Self::builder();
+        for id in order {
+            builder.push(self.tokens.slice(id.index()), self.tokens.kinds[id.index()]).ok()?;
+        }
+        Some(builder.build())
+    }
+
     /// The first token of a kind.
     #[must_use]
     pub fn first_of_kind(&self, kind: TokenKind) -> Option<TokenId> {

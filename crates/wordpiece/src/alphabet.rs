@@ -32,7 +32,8 @@ pub(crate) struct Tokens {
     texts: Vec<Vec<u8>>,
     /// Characters without the prefix, as the sum of the parts.
     lens: Vec<u64>,
-    n_special: usize,
+    /// Whether the token never comes from text.
+    is_special: Vec<bool>,
     prefix: Vec<u8>,
 }
 
@@ -46,12 +47,31 @@ pub(crate) enum Product {
 }
 
 impl Tokens {
+    pub(crate) fn new(prefix: &[u8]) -> Self {
+        Self {
+            builder: Vocab::builder(),
+            texts: Vec::new(),
+            lens: Vec::new(),
+            is_special: Vec::new(),
+            prefix: prefix.to_vec(),
+        }
+    }
+
     pub(crate) fn len(&self) -> usize {
         self.texts.len()
     }
 
     pub(crate) fn text(&self, id: u32) -> &[u8] {
         &self.texts[id as usize]
+    }
+
+    pub(crate) fn is_special(&self, id: u32) -> bool {
+        self.is_special[id as usize]
+    }
+
+    /// The token with this text, if there is one that can be found.
+    pub(crate) fn get(&self, text: &[u8]) -> Option<u32> {
+        self.builder.get(text).map(|id| id.0)
     }
 
     /// The characters of the pair's product.
@@ -64,7 +84,7 @@ impl Tokens {
         let mut text = self.text(left).to_vec();
         text.extend_from_slice(right.strip_prefix(&self.prefix[..]).unwrap_or(right));
         match self.builder.get(&text) {
-            Some(id) if id.index() < self.n_special => Product::Special,
+            Some(id) if self.is_special(id.0) => Product::Special,
             Some(id) => Product::Known(id.0),
             None => Product::New(text),
         }
@@ -79,15 +99,15 @@ impl Tokens {
         let id = self.builder.push(&text, kind).map_err(TrainError::vocab)?;
         self.texts.push(text);
         self.lens.push(len);
+        self.is_special.push(!matches!(kind, TokenKind::Normal | TokenKind::UserDefined));
         Ok(id.0)
     }
 
-    /// The id of a symbol of the alphabet, which may be there as a symbol already (empty prefix).
-    fn symbol(&mut self, text: Vec<u8>) -> Result<u32, TrainError> {
+    /// The id of a symbol of the alphabet, which may be there as a symbol already (empty prefix, or
+    /// a token of an older model).
+    pub(crate) fn symbol(&mut self, text: Vec<u8>) -> Result<u32, TrainError> {
         match self.builder.get(&text) {
-            Some(id) if id.index() < self.n_special => {
-                Err(TrainError::special_in_alphabet(id, text))
-            }
+            Some(id) if self.is_special(id.0) => Err(TrainError::special_in_alphabet(id, text)),
             Some(id) => Ok(id.0),
             None => self.push(text, TokenKind::Normal, 1),
         }
@@ -95,6 +115,11 @@ impl Tokens {
 
     pub(crate) fn into_vocab(self) -> Vocab {
         self.builder.build()
+    }
+
+    /// The vocabulary as it stands.
+    pub(crate) fn to_vocab_builder(&self) -> VocabBuilder {
+        self.builder.clone()
     }
 }
 
@@ -107,9 +132,9 @@ struct Symbols {
 
 /// How often a character occurs at the beginning and inside of words.
 #[derive(Clone, Copy, Default)]
-struct Tally {
-    initial: u64,
-    inner: u64,
+pub(crate) struct Tally {
+    pub(crate) initial: u64,
+    pub(crate) inner: u64,
 }
 
 /// Checks the options and lays out special tokens and alphabet.
@@ -123,24 +148,18 @@ pub(crate) fn prepare(
 ) -> Result<(Tokens, Corpus), TrainError> {
     trainer.check()?;
     let unit = trainer.options.unit;
-    let mut tokens = Tokens {
-        builder: Vocab::builder(),
-        texts: Vec::new(),
-        lens: Vec::new(),
-        n_special: 0,
-        prefix: trainer.options.continuing_prefix.clone(),
-    };
+    let mut tokens = Tokens::new(&trainer.options.continuing_prefix);
     let unk = trainer.options.unk.as_ref();
     let leading_unk = unk.filter(|unk| !trainer.special_tokens.contains(unk));
     for text in leading_unk.into_iter().chain(&trainer.special_tokens) {
         let kind = if unk == Some(text) { TokenKind::Unknown } else { TokenKind::Control };
         tokens.push(text.clone(), kind, 0)?;
-        tokens.n_special += 1;
     }
+    let n_special = tokens.len();
 
     let mut corpus = Corpus::default();
     let tallies = tally(trainer, counts, &mut corpus.report, observe)?;
-    let kept = keep(trainer, tallies, &mut corpus.report);
+    let kept = keep(trainer, tallies, |_, _| false, &mut corpus.report);
     let mut symbols: HashMap<&[u8], Symbols> = HashMap::new();
     for &(char, tally) in &kept {
         if tally.initial > 0 {
@@ -155,8 +174,8 @@ pub(crate) fn prepare(
         }
     }
     if tokens.len() > trainer.vocab_size {
-        let alphabet = tokens.len() - tokens.n_special;
-        return Err(TrainError::vocab_too_small(trainer.vocab_size, tokens.n_special, alphabet));
+        let alphabet = tokens.len() - n_special;
+        return Err(TrainError::vocab_too_small(trainer.vocab_size, n_special, alphabet));
     }
 
     for piece in counts.iter() {
@@ -183,7 +202,7 @@ pub(crate) fn prepare(
 }
 
 /// Counts the characters; checks that no sum can pass 64 bits later.
-fn tally<'c>(
+pub(crate) fn tally<'c>(
     trainer: &WordPieceTrainer,
     counts: &'c PieceCounts,
     report: &mut Report,
@@ -223,10 +242,11 @@ fn tally<'c>(
 }
 
 /// The characters of the alphabet, sorted by their bytes, with a tally above 0 for each form that
-/// gets a symbol.
-fn keep<'c>(
+/// gets a symbol. What is left out is reported, but for what `is_known` all the same.
+pub(crate) fn keep<'c>(
     trainer: &'c WordPieceTrainer,
     tallies: HashMap<&'c [u8], Tally>,
+    is_known: impl Fn(&[u8], Tally) -> bool,
     report: &mut Report,
 ) -> Vec<(&'c [u8], Tally)> {
     const BOTH: Tally = Tally { initial: 1, inner: 1 };
@@ -254,9 +274,11 @@ fn keep<'c>(
             goes_on
         })
         .count();
-    for &(count, ..) in &chars[n_kept..] {
-        report.dropped_chars += 1;
-        report.dropped_count += count;
+    for &(count, char, tally) in &chars[n_kept..] {
+        if !is_known(char, tally) {
+            report.dropped_chars += 1;
+            report.dropped_count += count;
+        }
     }
     let mut kept: Vec<_> = chars[..n_kept].iter().map(|&(_, char, tally)| (char, tally)).collect();
     kept.extend(required.into_iter().map(|char| (char, BOTH)));

@@ -59,6 +59,8 @@ mod encoder;
 #[cfg(feature = "train")]
 mod engine;
 mod explain;
+#[cfg(feature = "train")]
+mod extend;
 mod matcher;
 mod model;
 pub mod naive;

@@ -45,6 +45,7 @@ pub(crate) struct Pop {
     end: u32,
 }
 
+#[derive(Clone)]
 pub(crate) struct Matcher {
     nodes: Vec<Node>,
     pops: Vec<Pop>,

@@ -97,6 +97,7 @@ pub enum Unit {
 /// Hugging Face's implementation; the bare token `##` never matches as an empty continuation.
 ///
 /// Memory: the vocabulary, and about 24 bytes for each node of the tries.
+#[derive(Clone)]
 pub struct WordPiece {
     vocab: Vocab,
     options: Options,
@@ -179,6 +180,15 @@ impl WordPiece {
                 .map_err(|error| BuildError::new(BuildErrorKind::Vocab(error)))?;
         }
         Self::new(vocab.build(), self.options.clone())
+    }
+
+    /// The same model with its tokens under other ids, as [`Vocab::renumbered`] has them: `order` has
+    /// the present id of each, in the order of the new ones. `None` if that does not name every id
+    /// once.
+    #[must_use]
+    pub fn renumbered(&self, order: &[TokenId]) -> Option<Self> {
+        let vocab = self.vocab.renumbered(order)?;
+        Some(Self::new(vocab, self.options.clone()).expect("the same tokens make a model"))
     }
 
     /// The bytes of memory that the matcher takes, without the vocabulary.
@@ -265,6 +275,11 @@ enum BuildErrorKind {
 impl BuildError {
     fn new(kind: BuildErrorKind) -> Self {
         Self { kind }
+    }
+
+    #[cfg(feature = "train")]
+    pub(crate) fn vocab(error: VocabError) -> Self {
+        Self::new(BuildErrorKind::Vocab(error))
     }
 
     /// The unknown token, if the fault is that the vocabulary does not hold it.

@@ -61,7 +61,7 @@ pub fn encode(model: &WordPiece, word: &[u8]) -> Vec<Token> {
 }
 
 #[cfg(feature = "train")]
-pub use train::train;
+pub use train::{extend, train};
 
 #[cfg(feature = "train")]
 mod train {
@@ -70,9 +70,11 @@ mod train {
 
     use tokenizer_core::{PieceCounts, Silent, TokenId, TokenKind, Vocab};
 
-    use crate::alphabet::{Product, prepare};
+    use super::encode;
+    use crate::alphabet::{Corpus, Product, Tokens, prepare};
     use crate::score::Candidate;
     use crate::trainer::{Criterion, Merge, TrainError, WordPieceTrainer};
+    use crate::{WordPiece, extend};
 
     /// Trains as [`WordPieceTrainer`] does, counting everything anew for every merge.
     ///
@@ -85,7 +87,33 @@ mod train {
         trainer: &WordPieceTrainer,
         counts: &PieceCounts,
     ) -> Result<(Vocab, Vec<Merge>), TrainError> {
-        let (mut tokens, corpus) = prepare(trainer, counts, &mut Silent)?;
+        let (tokens, corpus) = prepare(trainer, counts, &mut Silent)?;
+        learn(trainer, tokens, &corpus)
+    }
+
+    /// Trains on top of a model as [`WordPieceTrainer::extend`] does, by the same definitions.
+    ///
+    /// # Errors
+    ///
+    /// As the trainer.
+    pub fn extend(
+        trainer: &WordPieceTrainer,
+        model: &WordPiece,
+        counts: &PieceCounts,
+    ) -> Result<(Vocab, Vec<Merge>), TrainError> {
+        let trainer = trainer.like(model);
+        let segment = |reader: &WordPiece, word: &[u8], tokens: &mut Vec<_>| {
+            tokens.extend(encode(reader, word));
+        };
+        let (tokens, corpus) = extend::prepare(&trainer, model, counts, &segment, &mut Silent)?;
+        learn(&trainer, tokens, &corpus)
+    }
+
+    fn learn(
+        trainer: &WordPieceTrainer,
+        mut tokens: Tokens,
+        corpus: &Corpus,
+    ) -> Result<(Vocab, Vec<Merge>), TrainError> {
         let mut words = Vec::new();
         let mut start = 0;
         for run in &corpus.runs {

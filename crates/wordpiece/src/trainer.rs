@@ -3,11 +3,11 @@ use alloc::vec::Vec;
 use core::fmt;
 use core::ops::ControlFlow;
 
-use tokenizer_core::{Observe, PieceCounts, TokenId, Train, VocabError};
+use tokenizer_core::{Encode, Observe, PieceCounts, TokenId, Train, VocabError};
 
-use crate::alphabet::{self, is_longer, units};
+use crate::alphabet::{self, Corpus, Tokens, is_longer, units};
 use crate::engine::Engine;
-use crate::{BuildError, Options, Unit, WordPiece};
+use crate::{BuildError, Options, Unit, WordPiece, extend};
 
 /// Trains a [`WordPiece`] model by merging pairs of symbols.
 ///
@@ -115,10 +115,72 @@ impl WordPieceTrainer {
         observe: &mut dyn Observe<Merge>,
     ) -> Result<(WordPiece, Report), TrainError> {
         let (tokens, corpus) = alphabet::prepare(self, counts, observe)?;
+        self.learn(tokens, corpus, merges, observe)
+    }
+
+    /// Trains more tokens on top of a model, whose tokens all keep their ids: behind them come what
+    /// the model lacks of special tokens and of characters, then merges, until the vocabulary is
+    /// full. [`vocab_size`](Self::vocab_size) counts old and new together, the options are the
+    /// model's.
+    ///
+    /// A word whose new encoding has no new token is encoded as before. The longest match among old
+    /// and new tokens, where it is an old one, is the longest among the old; and where nothing old or
+    /// new matches nothing old does. For that last step every character inside of an old
+    /// continuation must be a continuation itself; one that is not is among what comes behind.
+    ///
+    /// A vocabulary does not tell how it was merged: the words begin as the model encodes them, not
+    /// as its training left them. So this is not the same as training longer.
+    ///
+    /// # Errors
+    ///
+    /// As [`train_reporting`](Self::train_reporting); [`TrainError::needed_vocab_size`] counts the
+    /// old tokens.
+    pub fn extend(
+        &self,
+        model: &WordPiece,
+        counts: &PieceCounts,
+        observe: &mut dyn Observe<Merge>,
+    ) -> Result<(WordPiece, Report), TrainError> {
+        self.resume_extending(model, &[], counts, observe)
+    }
+
+    /// Goes on with an interrupted [`extend`](Self::extend) whose first merges were these, as
+    /// [`resume`](Self::resume) does with a training.
+    ///
+    /// # Errors
+    ///
+    /// As [`extend`](Self::extend) and [`resume`](Self::resume).
+    pub fn resume_extending(
+        &self,
+        model: &WordPiece,
+        merges: &[(TokenId, TokenId)],
+        counts: &PieceCounts,
+        observe: &mut dyn Observe<Merge>,
+    ) -> Result<(WordPiece, Report), TrainError> {
+        let trainer = self.like(model);
+        let segment = |reader: &WordPiece, word: &[u8], tokens: &mut _| {
+            reader.session().encode_piece(word, tokens);
+        };
+        let (tokens, corpus) = extend::prepare(&trainer, model, counts, &segment, observe)?;
+        trainer.learn(tokens, corpus, merges, observe)
+    }
+
+    /// This trainer with the options of a model.
+    pub(crate) fn like(&self, model: &WordPiece) -> Self {
+        Self { options: model.options().clone(), ..self.clone() }
+    }
+
+    fn learn(
+        &self,
+        tokens: Tokens,
+        corpus: Corpus,
+        merges: &[(TokenId, TokenId)],
+        observe: &mut dyn Observe<Merge>,
+    ) -> Result<(WordPiece, Report), TrainError> {
         let mut report = corpus.report.clone();
         let tokens = Engine::new(self, tokens, corpus).run(merges, observe, &mut report)?;
-        let model = WordPiece::new(tokens.into_vocab(), self.options.clone())
-            .map_err(|error| TrainError::new(Kind::Build(error)))?;
+        let model =
+            WordPiece::new(tokens.into_vocab(), self.options.clone()).map_err(TrainError::build)?;
         Ok((model, report))
     }
 
@@ -320,6 +382,7 @@ pub struct TrainError {
 #[derive(Clone, Debug, PartialEq, Eq)]
 enum Kind {
     VocabTooSmall { size: usize, special: usize, alphabet: usize },
+    NoRoom { size: usize, old: usize, new: usize },
     Vocab(VocabError),
     SpecialInAlphabet { id: TokenId, text: Vec<u8> },
     Build(BuildError),
@@ -344,6 +407,14 @@ impl TrainError {
 
     pub(crate) fn special_in_alphabet(id: TokenId, text: Vec<u8>) -> Self {
         Self::new(Kind::SpecialInAlphabet { id, text })
+    }
+
+    pub(crate) fn build(error: BuildError) -> Self {
+        Self::new(Kind::Build(error))
+    }
+
+    pub(crate) fn no_room(size: usize, old: usize, new: usize) -> Self {
+        Self::new(Kind::NoRoom { size, old, new })
     }
 
     pub(crate) fn vocab_too_small(size: usize, special: usize, alphabet: usize) -> Self {
@@ -371,6 +442,7 @@ impl TrainError {
     pub fn needed_vocab_size(&self) -> Option<usize> {
         match self.kind {
             Kind::VocabTooSmall { special, alphabet, .. } => Some(special + alphabet),
+            Kind::NoRoom { old, new, .. } => Some(old + new),
             _ => None,
         }
     }
@@ -390,6 +462,11 @@ impl fmt::Display for TrainError {
                 "a vocabulary of {size} is too small: {special} special tokens and an alphabet \
                  of {alphabet} need at least {}",
                 special + alphabet
+            ),
+            Kind::NoRoom { size, old, new } => write!(
+                f,
+                "a vocabulary of {size} is too small: the model has {old} tokens, and special \
+                 tokens and characters that it lacks are {new}"
             ),
             Kind::Vocab(_) => write!(f, "the special tokens or the merged tokens do not fit"),
             Kind::SpecialInAlphabet { id, text } => write!(

@@ -283,8 +283,32 @@ impl BpeTrainer {
         counts: &PieceCounts,
         observe: &mut dyn Observe<MergeStep>,
     ) -> Result<Bpe, TrainError> {
+        self.resume_extending(model, &[], counts, observe)
+    }
+
+    /// Goes on with an interrupted [`extend`](Self::extend) whose first merges were these, those of
+    /// the model among them, as [`resume`](Self::resume) does with a training.
+    ///
+    /// # Errors
+    ///
+    /// As [`extend`](Self::extend) and [`resume`](Self::resume); also if the merges are not those of
+    /// the model as far as these go.
+    pub fn resume_extending(
+        &self,
+        model: &Bpe,
+        merges: &[(TokenId, TokenId)],
+        counts: &PieceCounts,
+        observe: &mut dyn Observe<MergeStep>,
+    ) -> Result<Bpe, TrainError> {
         let trainer = self.like(model);
-        let plan = Plan::extending(&trainer, model, counts)?;
+        let mut plan = Plan::extending(&trainer, model, counts)?;
+        let shared = merges.len().min(plan.first_merges.len());
+        if merges[..shared] != plan.first_merges[..shared] {
+            return Err(TrainError::option(
+                "the given merges do not begin with those of the model",
+            ));
+        }
+        plan.first_merges.extend_from_slice(&merges[shared..]);
         let trained = trainer.learn(plan, counts, observe)?;
         let Rules::Merges(merges) = trained.rules() else { return Ok(trained) };
         let options = BpeOptions {
