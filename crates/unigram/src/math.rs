@@ -118,6 +118,9 @@ impl LogSum {
 
     #[inline]
     pub(crate) fn add(&mut self, x: f64) {
+        if x == f64::NEG_INFINITY {
+            return; // Nothing, also where nothing was added before.
+        }
         if x <= self.max {
             self.sum += exp(x - self.max);
         } else if x > f64::NEG_INFINITY {
@@ -162,6 +165,17 @@ mod tests {
             let near = 1.0 + small * 0.3;
             assert!(relative(ln(near), near.ln()) < 5e-16, "ln {near}");
         }
+    }
+
+    #[test]
+    fn sums_begin_with_nothing_as_well() {
+        let mut sum = LogSum::EMPTY;
+        sum.add(f64::NEG_INFINITY);
+        assert_eq!(sum.value(), f64::NEG_INFINITY);
+        for x in [-3.0, f64::NEG_INFINITY, -3.0] {
+            sum.add(x);
+        }
+        assert!(relative(sum.value(), ln(2.0) - 3.0) < 1e-15);
     }
 
     #[test]

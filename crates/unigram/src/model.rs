@@ -132,14 +132,7 @@ impl Unigram {
             return Err(BuildError::new(Kind::MissingByte { byte }));
         }
 
-        let counts_for_min = |kind| hugging_face || kind == TokenKind::Normal;
-        let min_score = vocab
-            .iter()
-            .zip(&scores)
-            .filter(|((_, _, kind), _)| counts_for_min(*kind))
-            .map(|(_, &score)| score)
-            .reduce(f64::min)
-            .unwrap_or(0.0);
+        let min_score = least_score(&vocab, &scores, options.compat).unwrap_or(0.0);
 
         let mut keys: BTreeMap<Vec<u8>, u32> = BTreeMap::new();
         let mut lens = Vec::with_capacity(vocab.len());
@@ -256,6 +249,13 @@ impl fmt::Debug for Unigram {
             .field("options", &self.options)
             .finish_non_exhaustive()
     }
+}
+
+/// The least score of the tokens that decide what an unknown character scores.
+pub(crate) fn least_score(vocab: &Vocab, scores: &[f64], compat: Compat) -> Option<f64> {
+    let counts = |kind| compat == Compat::HuggingFace || kind == TokenKind::Normal;
+    let scores = vocab.iter().zip(scores).filter(|((.., kind), _)| counts(*kind));
+    scores.map(|(_, &score)| score).reduce(f64::min)
 }
 
 /// Two models are equal when their vocabularies, scores and options are.

@@ -12,7 +12,7 @@ use super::{Report, Round, UnigramTrainer, stop_if};
 use crate::trie::DoubleArray;
 
 /// Longer stretches of text are cut.
-const MAX_UNIT: usize = 16_384;
+pub(super) const MAX_UNIT: usize = 16_384;
 
 /// Distinct stretches of text, each of alphabet characters only, with their counts; sorted.
 pub(super) struct Corpus {

@@ -68,7 +68,9 @@ impl<'c> Em<'c> {
         let least = probs.iter().copied().filter(|&p| p > 0.0).fold(1.0, f64::min);
         // Within the longest piece the probabilities of paths may differ by so many bits; beyond
         // what a double holds, sum logarithms instead.
-        let is_narrow = -ln(least) * core::f64::consts::LOG2_E * self.longest as f64 <= 900.0;
+        let is_narrow = -ln(least) * core::f64::consts::LOG2_E * self.longest as f64 <= 900.0
+            // Fixed scores can be anything: so low that no probability says it, or above 0.
+            && (0..probs.len()).all(|i| probs[i] <= 2.0 && (probs[i] > 0.0 || !pieces.is_alive(i)));
         // The sum of all expected counts is at most the number of characters.
         let scale = Scale::for_sum(self.corpus.chars);
         let mut states: Vec<Sums> =

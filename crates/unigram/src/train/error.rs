@@ -18,6 +18,9 @@ pub(super) enum Kind {
     IdOfSpecial { index: usize, id: TokenId, size: usize },
     IdTaken { index: usize, id: TokenId },
     TooSmall { size: usize, special: usize, bytes: usize, alphabet: usize },
+    NoRoom { size: usize, old: usize, special: usize, alphabet: usize },
+    NothingToExtend,
+    OtherTrainer,
     TooLarge { size: usize, possible: usize },
     TooMuchText { chars: u64 },
     TooManyBytes { bytes: u64 },
@@ -50,6 +53,7 @@ impl TrainError {
     pub fn needed_vocab_size(&self) -> Option<usize> {
         match self.kind {
             Kind::TooSmall { special, bytes, alphabet, .. } => Some(special + bytes + alphabet),
+            Kind::NoRoom { old, special, alphabet, .. } => Some(old + special + alphabet),
             _ => None,
         }
     }
@@ -108,6 +112,20 @@ impl fmt::Display for TrainError {
                     "the vocabulary size is {size}, but {special} special tokens, {bytes} bytes and \
                      {alphabet} characters need {needed}"
                 )
+            }
+            Kind::NoRoom { size, old, special, alphabet } => {
+                let needed = old + special + alphabet;
+                write!(
+                    f,
+                    "the vocabulary size is {size}, but {old} tokens of the model, {special} special \
+                     tokens and {alphabet} characters that it lacks need {needed}"
+                )
+            }
+            Kind::NothingToExtend => {
+                write!(f, "the model has no piece that a text could be cut into")
+            }
+            Kind::OtherTrainer => {
+                write!(f, "SentencePiece's trainer knows no model to begin with")
             }
             Kind::TooLarge { size, possible } => {
                 write!(f, "the vocabulary size is {size}, but the text supports at most {possible}")

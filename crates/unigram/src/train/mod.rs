@@ -3,6 +3,7 @@
 mod corpus;
 mod em;
 mod error;
+mod extend;
 mod lattice;
 mod pieces;
 mod prune;
@@ -22,6 +23,7 @@ use self::corpus::Corpus;
 use self::em::{Em, Expected};
 pub use self::error::TrainError;
 use self::error::{Kind, Limit};
+use self::lattice::most_pieces;
 use self::pieces::Pieces;
 pub use self::state::{State, StateError};
 use self::workers::Workers;
@@ -143,7 +145,7 @@ pub enum TrainCompat {
     /// scores, by its single precision. Counts are of whole lines, in which `▁` stands for spaces.
     ///
     /// Seeds come from the lines as they follow each other, which is taken from where each was seen
-    /// first. A size trains alone, and its rounds cannot be resumed: no state is saved.
+    /// first. A size trains alone, the smallest first.
     SentencePiece,
 }
 
@@ -254,26 +256,16 @@ impl UnigramTrainer {
         save: &mut dyn FnMut(&State) -> ControlFlow<()>,
         observe: &mut dyn Observe<Round>,
     ) -> Result<Vec<(Unigram, Report)>, TrainError> {
-        let mut sizes = Vec::from(smaller);
-        sizes.retain(|&size| size < self.vocab_size);
-        sizes.push(self.vocab_size);
-        sizes.sort_unstable_by(|a, b| b.cmp(a));
-        sizes.dedup();
-        let trainers: Vec<Self> =
-            sizes.iter().map(|&vocab_size| Self { vocab_size, ..self.clone() }).collect();
-        trainers.iter().try_for_each(Self::check)?;
+        let trainers = self.at_sizes(smaller)?;
         if self.compat == TrainCompat::SentencePiece {
-            if from.is_some() {
-                return Err(TrainError::new(Kind::OtherState));
-            }
-            let models = trainers.iter().rev();
-            return models.map(|trainer| sentencepiece::train(trainer, counts, observe)).collect();
+            let ascending: Vec<Self> = trainers.into_iter().rev().collect();
+            return sentencepiece::train_sizes(&ascending, from, counts, save, observe);
         }
         let mut report = Report::default();
         let corpus = Corpus::new(self, counts, observe, &mut report)?;
         let fixed = self.special_tokens.len() + if self.options.byte_fallback { 256 } else { 0 };
         let needed = fixed + corpus.alphabet.len();
-        if let Some(&size) = sizes.last()
+        if let Some(&Self { vocab_size: size, .. }) = trainers.last()
             && size < needed
         {
             return Err(TrainError::new(Kind::TooSmall {
@@ -294,7 +286,7 @@ impl UnigramTrainer {
                 let alphabet = corpus.alphabet.keys().map(|c| String::from(*c).into_bytes());
                 if !alphabet.eq(required.iter().map(|bytes| bytes.to_vec()))
                     || state.pieces.longest() > state.longest
-                    || state.fitted.len() > sizes.len()
+                    || state.fitted.len() > trainers.len()
                 {
                     return Err(TrainError::new(Kind::OtherState));
                 }
@@ -304,25 +296,43 @@ impl UnigramTrainer {
                 state
             }
             None => {
-                let target = self.vocab_size - fixed;
-                let pieces = seeds::seeds(self, &corpus, target, &workers, observe)?;
+                let (target, room) = (self.vocab_size - fixed, most_pieces(self.max_piece_len));
+                let pieces = seeds::seeds(self, &corpus, target, room, &workers, observe)?;
                 report.seeds = pieces.len();
                 State { longest: pieces.longest(), pieces, report, fitted: Vec::new() }
             }
         };
-        let targets: Vec<usize> = sizes.iter().map(|size| size - fixed).collect();
+        let targets: Vec<usize> = trainers.iter().map(|t| t.vocab_size - fixed).collect();
         let fitted = self.fit(state, &corpus, &targets, &workers, save, observe)?;
         let mut models = Vec::with_capacity(fitted.len());
         for ((pieces, report), trainer) in fitted.into_iter().zip(&trainers) {
-            if pieces.len() < trainer.vocab_size - fixed && self.limit == VocabLimit::Hard {
-                let possible = fixed + pieces.len();
-                let size = trainer.vocab_size;
-                return Err(TrainError::new(Kind::TooLarge { size, possible }));
-            }
+            trainer.check_size(fixed + pieces.len())?;
             models.push((trainer.build(&pieces)?, report));
         }
         models.reverse();
         Ok(models)
+    }
+
+    /// This trainer at its size and the smaller ones, the largest first.
+    fn at_sizes(&self, smaller: &[usize]) -> Result<Vec<Self>, TrainError> {
+        let mut sizes = Vec::from(smaller);
+        sizes.retain(|&size| size < self.vocab_size);
+        sizes.push(self.vocab_size);
+        sizes.sort_unstable_by(|a, b| b.cmp(a));
+        sizes.dedup();
+        let at = |vocab_size| Self { vocab_size, ..self.clone() };
+        let trainers: Vec<Self> = sizes.into_iter().map(at).collect();
+        trainers.iter().try_for_each(Self::check)?;
+        Ok(trainers)
+    }
+
+    /// Refuses a vocabulary of another size than was asked for, if it must not be.
+    fn check_size(&self, possible: usize) -> Result<(), TrainError> {
+        let size = self.vocab_size;
+        match possible < size && self.limit == VocabLimit::Hard {
+            true => Err(TrainError::new(Kind::TooLarge { size, possible })),
+            false => Ok(()),
+        }
     }
 
     /// EM and pruning until as many pieces are left as each of the `targets` says, which descend.
@@ -336,6 +346,8 @@ impl UnigramTrainer {
         observe: &mut dyn Observe<Round>,
     ) -> Result<Vec<(Pieces, Report)>, TrainError> {
         let mut em = Em::new(&state.pieces, state.longest, corpus, workers)?;
+        // Pieces of a model that is extended are there for good: only the others shrink.
+        let fixed = state.pieces.fixed();
         while let Some(&target) = targets.get(state.fitted.len()) {
             let State { pieces, report, fitted, .. } = &mut state;
             let pieces_before = pieces.len();
@@ -355,8 +367,8 @@ impl UnigramTrainer {
                 tokens,
             };
             let alive = pieces.alive();
-            let shrunk = (alive as f64 * self.shrinking_factor) as usize;
-            let nearly = |target: usize| target + target / 10;
+            let shrunk = fixed + ((alive - fixed) as f64 * self.shrinking_factor) as usize;
+            let nearly = |target: usize| target + (target - fixed) / 10;
             let worth = prune::worths(&pieces.trie()?, workers, pieces, &used);
             while let Some(&target) = targets.get(fitted.len())
                 && (alive <= nearly(target) || shrunk <= nearly(target))

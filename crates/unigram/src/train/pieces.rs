@@ -23,8 +23,25 @@ pub(super) struct Pieces {
     scores: Vec<f64>,
     /// `exp` of the scores; 0 for dead pieces.
     probs: Vec<f64>,
-    /// Whether the piece is a character of the alphabet, which is never dropped.
-    is_required: Vec<bool>,
+    roles: Vec<Role>,
+    /// No score that is trained is less.
+    floor: f64,
+}
+
+/// What may become of a piece.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Role {
+    Trained,
+    /// A character of the alphabet, which is never dropped.
+    Required,
+    /// A piece of a model that is extended, which keeps its score, too.
+    Fixed,
+}
+
+impl Role {
+    fn of(is_required: bool) -> Self {
+        if is_required { Self::Required } else { Self::Trained }
+    }
 }
 
 impl Pieces {
@@ -36,7 +53,7 @@ impl Pieces {
         let mut result = Self::empty();
         let mut weights = Vec::new();
         for (bytes, weight) in pieces {
-            result.push(bytes, is_required(bytes));
+            result.push(bytes, Role::of(is_required(bytes)));
             weights.push((weight as f64).max(1.0));
         }
         let total = ln(weights.iter().sum());
@@ -50,14 +67,15 @@ impl Pieces {
             ends: Vec::new(),
             scores: Vec::new(),
             probs: Vec::new(),
-            is_required: Vec::new(),
+            roles: Vec::new(),
+            floor: f64::NEG_INFINITY,
         }
     }
 
-    fn push(&mut self, bytes: &[u8], is_required: bool) {
+    fn push(&mut self, bytes: &[u8], role: Role) {
         self.arena.extend_from_slice(bytes);
         self.ends.push(self.arena.len());
-        self.is_required.push(is_required);
+        self.roles.push(role);
     }
 
     fn set_scores(&mut self, scores: Vec<f64>) {
@@ -88,9 +106,25 @@ impl Pieces {
 
     /// Adds a piece behind all others, with its score.
     pub(super) fn push_scored(&mut self, bytes: &[u8], score: f64, is_required: bool) {
-        self.push(bytes, is_required);
+        self.push(bytes, Role::of(is_required));
         self.scores.push(score);
         self.probs.push(exp(score));
+    }
+
+    /// The same for one that keeps its score.
+    pub(super) fn push_fixed(&mut self, bytes: &[u8], score: f64) {
+        self.push_scored(bytes, score, true);
+        self.roles[self.ends.len() - 1] = Role::Fixed;
+    }
+
+    /// From now on no score that is trained gets less.
+    pub(super) fn set_floor(&mut self, floor: f64) {
+        self.floor = floor;
+    }
+
+    /// How many pieces keep their score.
+    pub(super) fn fixed(&self) -> usize {
+        (0..self.len()).filter(|&i| self.is_fixed(i)).count()
     }
 
     /// The trie of all pieces.
@@ -100,12 +134,18 @@ impl Pieces {
             .map_err(|_| TrainError::new(Kind::TooManyPieces { pieces: keys.len() }))
     }
 
+    /// Whether the piece is never dropped.
     pub(super) fn is_required(&self, i: usize) -> bool {
-        self.is_required[i]
+        self.roles[i] != Role::Trained
+    }
+
+    /// Whether the piece keeps its score.
+    pub(super) fn is_fixed(&self, i: usize) -> bool {
+        self.roles[i] == Role::Fixed
     }
 
     pub(super) fn is_alive(&self, i: usize) -> bool {
-        self.probs[i] > 0.0
+        self.scores[i] > f64::NEG_INFINITY
     }
 
     pub(super) fn score(&self, i: usize) -> f64 {
@@ -124,11 +164,12 @@ impl Pieces {
     /// a Dirichlet prior the best estimate is `digamma(count) - digamma(sum)` instead of
     /// `ln(count) - ln(sum)`).
     ///
-    /// Drops what is expected too rarely, but not below `keep` pieces, and no required character.
+    /// Drops what is expected too rarely, but not below `keep` pieces, and no required one. Fixed
+    /// pieces count for the sum alone.
     pub(super) fn maximize(&mut self, expected: &Expected, keep: usize) {
         let mut is_kept: Vec<bool> = (0..self.len())
             .map(|i| {
-                self.is_alive(i) && (expected.counts[i] >= MIN_EXPECTED || self.is_required[i])
+                self.is_alive(i) && (expected.counts[i] >= MIN_EXPECTED || self.is_required(i))
             })
             .collect();
         let kept = is_kept.iter().filter(|&&kept| kept).count();
@@ -141,12 +182,20 @@ impl Pieces {
             }
         }
         let counts: Vec<f64> = (0..self.len())
-            .map(|i| if is_kept[i] { expected.counts[i].max(MIN_EXPECTED) } else { 0.0 })
+            .map(|i| match is_kept[i] {
+                true if self.is_fixed(i) => expected.counts[i],
+                true => expected.counts[i].max(MIN_EXPECTED),
+                false => 0.0,
+            })
             .collect();
-        let total = digamma(counts.iter().sum());
-        let score =
-            |count: f64| if count > 0.0 { digamma(count) - total } else { f64::NEG_INFINITY };
-        self.set_scores(counts.into_iter().map(score).collect());
+        let total = digamma(counts.iter().sum::<f64>().max(MIN_EXPECTED));
+        let score = |(i, count): (usize, f64)| match count > 0.0 {
+            _ if self.is_fixed(i) => self.scores[i],
+            true => (digamma(count) - total).max(self.floor),
+            false => f64::NEG_INFINITY,
+        };
+        let scores = counts.into_iter().enumerate().map(score).collect();
+        self.set_scores(scores);
     }
 
     /// Makes the pieces dead for which `is_kept` does not hold.
@@ -165,9 +214,9 @@ impl Pieces {
 
     /// Keeps the pieces for which `is_kept` holds.
     pub(super) fn retain(&mut self, is_kept: &[bool]) {
-        let mut kept = Self::empty();
+        let mut kept = Self { floor: self.floor, ..Self::empty() };
         for i in (0..self.len()).filter(|&i| is_kept[i]) {
-            kept.push(self.bytes(i), self.is_required[i]);
+            kept.push(self.bytes(i), self.roles[i]);
             kept.scores.push(self.scores[i]);
             kept.probs.push(self.probs[i]);
         }

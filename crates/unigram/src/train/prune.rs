@@ -50,6 +50,9 @@ impl Worth {
 /// segmentation became its own best segmentation into other pieces (`used` is how often that is).
 /// A piece that is not used, or that its own parts beat, is not worth keeping; the required
 /// characters are kept in any case.
+///
+/// Where a model is extended the parts keep their scores, most of them for good: the loss is the
+/// difference of the scores.
 pub(super) fn worths(
     trie: &DoubleArray,
     workers: &Workers,
@@ -58,6 +61,7 @@ pub(super) fn worths(
 ) -> Vec<Worth> {
     let total: f64 = used.iter().map(|&count| count as f64).sum();
     let log_total = ln(total.max(1.0));
+    let is_extended = pieces.fixed() > 0;
     let worth = |path: &mut BestPath, i: usize| {
         if pieces.is_required(i) {
             return Worth::Required;
@@ -71,6 +75,9 @@ pub(super) fn worths(
             return Worth::Useless(score);
         }
         let count = used[i] as f64;
+        if is_extended {
+            return Worth::Loss(count * (score - path.score));
+        }
         let log_prob = ln(count) - log_total;
         let log_total_without = ln(total + count * (path.pieces.len() as f64 - 1.0));
         let log_prob_without: f64 = path

@@ -9,7 +9,6 @@ use tokenizer_core::{Observe, PieceRules, utf8};
 
 use super::corpus::Corpus;
 use super::error::{Kind, TrainError};
-use super::lattice::most_pieces;
 use super::pieces::Pieces;
 use super::workers::Workers;
 use super::{Round, UnigramTrainer, stop_if};
@@ -20,10 +19,13 @@ use super::{Round, UnigramTrainer, stop_if};
 /// The candidates are the substrings that occur at least twice and cannot be made longer to the
 /// right without occurring less often: the nodes of the suffix tree of all units, cut off at the
 /// greatest length. Among equal scores the longer one (in bytes) comes first, then the lesser one.
+///
+/// There are no more than `room`, which is what an edge of a lattice can tell apart.
 pub(super) fn seeds(
     trainer: &UnigramTrainer,
     corpus: &Corpus,
     target: usize,
+    room: usize,
     workers: &Workers,
     observe: &mut dyn Observe<Round>,
 ) -> Result<Pieces, TrainError> {
@@ -31,7 +33,7 @@ pub(super) fn seeds(
     let wanted = if target > corpus.alphabet.len() && trainer.max_piece_len > 1 {
         let wanted = trainer.seed_size;
         let wanted = wanted.unwrap_or_else(|| trainer.vocab_size.saturating_mul(8).max(100_000));
-        wanted.min(most_pieces(trainer.max_piece_len).saturating_sub(corpus.alphabet.len()))
+        wanted.min(room.saturating_sub(corpus.alphabet.len()))
     } else {
         0 // There is no room for more than the characters.
     };

@@ -3,6 +3,7 @@
 use alloc::vec::Vec;
 use core::fmt;
 
+use super::corpus::MAX_UNIT;
 use super::pieces::Pieces;
 use super::{Report, Round};
 
@@ -13,16 +14,22 @@ use super::{Report, Round};
 #[derive(Clone, Debug, PartialEq)]
 pub struct State {
     pub(super) pieces: Pieces,
-    /// The length in characters of the longest piece that there ever was.
+    /// The length in characters of the longest piece that there ever was; 1 for SentencePiece's
+    /// trainer, which asks for none.
     pub(super) longest: usize,
     pub(super) report: Report,
-    /// Of the sizes that are done, the largest first.
+    /// Of the sizes that are done, in the order in which they were.
     pub(super) fitted: Vec<(Pieces, Report)>,
 }
 
-const MAGIC: [u8; 8] = *b"UNIGRST1";
+const MAGIC: [u8; 8] = *b"UNIGRST2";
 
 impl State {
+    /// Before the first round.
+    pub(super) fn empty() -> Self {
+        Self { pieces: Pieces::empty(), longest: 1, report: Report::default(), fitted: Vec::new() }
+    }
+
     /// How many rounds were made.
     #[must_use]
     pub fn rounds(&self) -> usize {
@@ -58,7 +65,7 @@ impl State {
             fitted.push((input.pieces()?, input.report()?));
         }
         match input.0 {
-            [] if (1..=512).contains(&longest) => Ok(Self { pieces, longest, report, fitted }),
+            [] if (1..=MAX_UNIT).contains(&longest) => Ok(Self { pieces, longest, report, fitted }),
             _ => Err(StateError { _private: () }),
         }
     }
@@ -71,7 +78,8 @@ fn put(out: &mut Vec<u8>, number: u64) {
 fn put_pieces(out: &mut Vec<u8>, pieces: &Pieces) {
     put(out, pieces.len() as u64);
     for i in 0..pieces.len() {
-        put(out, (pieces.bytes(i).len() as u64) << 1 | u64::from(pieces.is_required(i)));
+        let flags = u64::from(pieces.is_required(i)) | u64::from(pieces.is_fixed(i)) << 1;
+        put(out, (pieces.bytes(i).len() as u64) << 2 | flags);
         out.extend_from_slice(pieces.bytes(i));
         put(out, pieces.score(i).to_bits());
     }
@@ -116,8 +124,12 @@ impl<'b> Input<'b> {
         let mut pieces = Pieces::empty();
         for _ in 0..self.number()? {
             let head = self.number()?;
-            let bytes = self.take(head >> 1)?;
-            pieces.push_scored(bytes, self.float()?, head & 1 == 1);
+            let bytes = self.take(head >> 2)?;
+            match head & 3 {
+                3 => pieces.push_fixed(bytes, self.float()?),
+                2 => return Err(StateError { _private: () }),
+                flags => pieces.push_scored(bytes, self.float()?, flags == 1),
+            }
         }
         Ok(pieces)
     }

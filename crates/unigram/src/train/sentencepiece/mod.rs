@@ -7,6 +7,7 @@ use alloc::collections::BTreeMap;
 use alloc::string::String;
 use alloc::vec;
 use alloc::vec::Vec;
+use core::ops::ControlFlow;
 
 use tokenizer_core::sentences::{SpecialTexts, covering_alphabet};
 use tokenizer_core::{Observe, PieceCount, PieceCounts, PieceRules, utf8};
@@ -15,7 +16,7 @@ use self::lattice::{Lattice, Scored, Second};
 use super::error::{Kind, TrainError};
 use super::pieces::Pieces;
 use super::workers::Workers;
-use super::{Report, Round, UnigramTrainer, VocabLimit, stop_if};
+use super::{Report, Round, State, UnigramTrainer, VocabLimit, stop_if};
 use crate::math::ln;
 use crate::model::Unigram;
 
@@ -25,12 +26,43 @@ const STRIDES: usize = 16;
 /// Pieces expected less often are dropped.
 const MIN_EXPECTED: f32 = 0.5;
 
-/// Trains a model as SentencePiece does.
-pub(super) fn train(
-    trainer: &UnigramTrainer,
+/// Trains a model of each size as SentencePiece does, each from its beginning, in ascending order.
+///
+/// `from` is where an earlier training was: the pieces and the report of each size that was done, and
+/// those of the size that was not, which are none before its first round.
+pub(super) fn train_sizes(
+    trainers: &[UnigramTrainer],
+    from: Option<State>,
     counts: &PieceCounts,
+    save: &mut dyn FnMut(&State) -> ControlFlow<()>,
     observe: &mut dyn Observe<Round>,
-) -> Result<(Unigram, Report), TrainError> {
+) -> Result<Vec<(Unigram, Report)>, TrainError> {
+    let mut state = from.unwrap_or_else(State::empty);
+    if state.fitted.len() > trainers.len() || state.longest != 1 {
+        return Err(TrainError::new(Kind::OtherState));
+    }
+    for round in state.fitted.iter().flat_map(|(_, report)| &report.rounds) {
+        stop_if(observe.step(round))?;
+    }
+    for trainer in &trainers[state.fitted.len()..] {
+        let (pieces, report) = train(trainer, &mut state, counts, save, observe)?;
+        let fitted = core::mem::take(&mut state.fitted);
+        state = State { fitted, ..State::empty() };
+        state.fitted.push((pieces, report));
+        stop_if(save(&state))?;
+    }
+    let models = trainers.iter().zip(state.fitted);
+    models.map(|(trainer, (pieces, report))| Ok((trainer.build(&pieces)?, report))).collect()
+}
+
+/// Trains one model, from its seeds or from the pieces of the state.
+fn train(
+    trainer: &UnigramTrainer,
+    state: &mut State,
+    counts: &PieceCounts,
+    save: &mut dyn FnMut(&State) -> ControlFlow<()>,
+    observe: &mut dyn Observe<Round>,
+) -> Result<(Pieces, Report), TrainError> {
     let mut rules = trainer.rules.unwrap_or_default();
     rules.max_chars = trainer.max_piece_len;
     let bytes = if trainer.options.byte_fallback { 256 } else { 0 };
@@ -54,10 +86,24 @@ pub(super) fn train(
         }));
     }
     replace_rare(&mut lines, &required);
-    stop_if(observe.progress("seeds", 0, 1))?;
-    let mut pieces = seeds::seeds(&lines, &rules, trainer.seed_size)?;
-    stop_if(observe.progress("seeds", 1, 1))?;
-    let mut report = Report { alphabet: required.len(), seeds: pieces.len(), ..Report::default() };
+    let (mut pieces, mut report) = match state.report.rounds.as_slice() {
+        [] => {
+            stop_if(observe.progress("seeds", 0, 1))?;
+            let pieces = seeds::seeds(&lines, &rules, trainer.seed_size)?;
+            stop_if(observe.progress("seeds", 1, 1))?;
+            let (alphabet, seeds) = (required.len(), pieces.len());
+            (pieces, Report { alphabet, seeds, ..Report::default() })
+        }
+        rounds => {
+            if state.report.alphabet != required.len() {
+                return Err(TrainError::new(Kind::OtherState));
+            }
+            for round in rounds {
+                stop_if(observe.step(round))?;
+            }
+            (scored(&state.pieces), state.report.clone())
+        }
+    };
 
     let words = if rules.split_by_whitespace { words(&lines, &rules) } else { written_out(&lines) };
     let mut text = Text {
@@ -69,7 +115,8 @@ pub(super) fn train(
         workers: Workers::new(trainer.threads),
     };
     let target = (size as f64 * 1.1) as usize;
-    loop {
+    // Before the first round there is no telling how many pieces stay.
+    while report.rounds.is_empty() || pieces.len() > target {
         let pieces_before = pieces.len();
         let mut log_likelihood = 0.0;
         for _ in 0..trainer.sub_iterations {
@@ -96,9 +143,9 @@ pub(super) fn train(
         report.rounds.push(round);
         stop_if(flow)?;
         report.log_likelihood = log_likelihood;
-        if pieces.len() <= target {
-            break;
-        }
+        state.pieces = kept(pieces.pieces.iter().zip(pieces.scores.iter().copied()));
+        state.report = report.clone();
+        stop_if(save(state))?;
     }
     pieces = reachable(pieces)?;
     let chosen = choose(&pieces, &required, size - fixed);
@@ -106,11 +153,25 @@ pub(super) fn train(
         let possible = fixed + chosen.len();
         return Err(TrainError::new(Kind::TooLarge { size, possible }));
     }
-    let mut trained = Pieces::empty();
-    for (piece, score) in &chosen {
-        trained.push_scored(piece, f64::from(*score), utf8::char_len(piece) == piece.len());
+    Ok((kept(chosen.iter().map(|(piece, &score)| (piece, score))), report))
+}
+
+/// Pieces in this order with their scores, which 64 bits hold exactly.
+fn kept<'p>(scored: impl Iterator<Item = (&'p Vec<u8>, f32)>) -> Pieces {
+    let mut pieces = Pieces::empty();
+    for (piece, score) in scored {
+        pieces.push_scored(piece, f64::from(score), utf8::char_len(piece) == piece.len());
     }
-    Ok((trainer.build(&trained)?, report))
+    pieces
+}
+
+/// The way back.
+fn scored(pieces: &Pieces) -> Scored {
+    let mut scored = Scored::default();
+    for i in 0..pieces.len() {
+        scored.push(pieces.bytes(i).to_vec(), pieces.score(i) as f32);
+    }
+    scored
 }
 
 /// The lines in order, with special tokens replaced by a character that is in no piece. Lines with
