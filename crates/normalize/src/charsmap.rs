@@ -9,6 +9,10 @@ use alloc::vec;
 use alloc::vec::Vec;
 use core::fmt;
 
+use hashbrown::HashMap;
+
+use crate::layout::{self, FAR, HAS_VALUE, VALUE};
+
 /// Rules "these bytes become that text", as SentencePiece compiles them into the
 /// `precompiled_charsmap` of a model.
 ///
@@ -82,23 +86,33 @@ impl Charsmap {
             }
             sorted.insert(source.to_owned(), target.to_owned());
         }
+        let sorted: Vec<(String, String)> = sorted.into_iter().collect();
+        Self::from_sorted(&sorted)
+    }
+
+    /// Compiles rules that are in order of their distinct sources; neither these nor the targets hold
+    /// NUL.
+    pub(crate) fn from_sorted(rules: &[(String, String)]) -> Result<Self, CharsmapError> {
+        let mut places: HashMap<&str, u32> =
+            rules.iter().map(|(_, target)| (target.as_str(), 0)).collect();
+        let mut targets: Vec<&str> = places.keys().copied().collect();
+        targets.sort_unstable();
         let mut texts = String::new();
-        let mut places: BTreeMap<&str, u32> = BTreeMap::new();
-        for target in sorted.values() {
-            places.insert(target, 0);
-        }
         let too_large = || CharsmapError::new(Kind::TooLarge);
-        for (target, place) in &mut places {
-            *place = u32::try_from(texts.len()).map_err(|_| too_large())?;
+        for target in targets {
+            places.insert(target, u32::try_from(texts.len()).map_err(|_| too_large())?);
             texts.push_str(target);
             texts.push('\0');
         }
-        let keys: Vec<(&[u8], u32)> = sorted
+        let keys: Vec<(&[u8], u32)> = rules
             .iter()
             .map(|(source, target)| (source.as_bytes(), places[target.as_str()]))
             .collect();
-        let units = Builder::build(&keys).ok_or_else(too_large)?;
-        Self::new(units.into(), texts.into())
+        if keys.is_empty() {
+            return Err(CharsmapError::new(Kind::NoRule));
+        }
+        let units = layout::units(&keys).ok_or_else(too_large)?;
+        Self::new(units.into_iter().map(Unit).collect(), texts.into())
     }
 
     /// The file form.
@@ -335,10 +349,6 @@ impl fmt::Debug for Charsmap {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 struct Unit(u32);
 
-const VALUE: u32 = 1 << 31;
-const HAS_VALUE: u32 = 1 << 8;
-const FAR: u32 = 1 << 9;
-
 impl Unit {
     /// The label; of a value, a number that is no byte.
     fn label(self) -> u32 {
@@ -363,116 +373,6 @@ impl Unit {
     }
 }
 
-/// How many of the last units are searched for a place.
-const SEARCHED: usize = 16 * 256;
-
-/// Lays out a trie as a double array, node by node, each in the first place where its children
-/// fit. Nodes with the same below them share their children.
-struct Builder {
-    units: Vec<u32>,
-    /// Whether a unit is taken.
-    taken: Vec<bool>,
-    /// Whether the children of some node are at this base.
-    based: Vec<bool>,
-    /// No unit before this one is free.
-    first_free: usize,
-}
-
-impl Builder {
-    /// The units for sorted, distinct keys without NUL; `None` if they do not fit.
-    fn build(keys: &[(&[u8], u32)]) -> Option<Vec<Unit>> {
-        let mut builder = Self { units: vec![], taken: vec![], based: vec![], first_free: 1 };
-        builder.grow();
-        builder.taken[0] = true;
-        // The children of the root may not be at base 0, for its offset must not be 0.
-        builder.based[0] = true;
-        // A node, the keys below it, and how many bytes of them lead to it.
-        let mut open = vec![(0, keys, 0)];
-        let mut labels = Vec::new();
-        // Where the children are for the ends of keys, and their values, that are below a node.
-        let mut shared: BTreeMap<Vec<(&[u8], u32)>, usize> = BTreeMap::new();
-        while let Some((at, keys, depth)) = open.pop() {
-            labels.clear();
-            let label = |key: &[u8]| key.get(depth).copied().unwrap_or(0);
-            labels.extend(keys.chunk_by(|a, b| label(a.0) == label(b.0)).map(|g| label(g[0].0)));
-            let below: Vec<_> = keys.iter().map(|&(key, value)| (&key[depth..], value)).collect();
-            if let Some(&base) = shared.get(&below)
-                && let Some(offset) = offset_bits(at ^ base)
-            {
-                let has_value = if labels[0] == 0 { HAS_VALUE } else { 0 };
-                builder.units[at] |= offset | has_value;
-                continue;
-            }
-            let base = builder.place(at, &labels)?;
-            shared.insert(below, base);
-            for group in keys.chunk_by(|a, b| label(a.0) == label(b.0)) {
-                let child = base ^ usize::from(label(group[0].0));
-                if label(group[0].0) == 0 {
-                    builder.units[at] |= HAS_VALUE;
-                    builder.units[child] = VALUE | group[0].1;
-                } else {
-                    builder.units[child] = u32::from(label(group[0].0));
-                    open.push((child, group, depth + 1));
-                }
-            }
-        }
-        // A free unit must not look like a child of the base whose label-th unit it would be.
-        for at in 0..builder.units.len() {
-            if !builder.taken[at] {
-                let unlike = (0..=255_usize).find(|&label| !builder.based[at ^ label]);
-                builder.units[at] = unlike.unwrap_or(0) as u32;
-            }
-        }
-        Some(builder.units.into_iter().map(Unit).collect())
-    }
-
-    /// Takes the units for the children of the node at `at` and returns their base.
-    fn place(&mut self, at: usize, labels: &[u8]) -> Option<usize> {
-        while self.taken.get(self.first_free) == Some(&true) {
-            self.first_free += 1;
-        }
-        // Old blocks are nearly full; to search them again and again would take quadratic time.
-        let mut free = self.first_free.max(self.units.len().saturating_sub(SEARCHED));
-        let base = loop {
-            if free == self.units.len() {
-                self.grow();
-            }
-            let base = free ^ usize::from(labels[0]);
-            let fits = |&label: &u8| !self.taken[base ^ usize::from(label)];
-            if !self.based[base] && labels.iter().all(fits) && offset_bits(at ^ base).is_some() {
-                break base;
-            }
-            free += 1;
-            if free > 1 << 29 {
-                return None;
-            }
-        };
-        self.based[base] = true;
-        for &label in labels {
-            self.taken[base ^ usize::from(label)] = true;
-        }
-        self.units[at] |= offset_bits(at ^ base)?;
-        Some(base)
-    }
-
-    /// Adds a block. Whole blocks of 256 units keep every child of a base in the array.
-    fn grow(&mut self) {
-        let len = self.units.len() + 256;
-        self.units.resize(len, 0);
-        self.taken.resize(len, false);
-        self.based.resize(len, false);
-    }
-}
-
-/// The bits that say `offset`, if it can be said.
-fn offset_bits(offset: usize) -> Option<u32> {
-    match u32::try_from(offset).ok()? {
-        near if near < 1 << 21 => Some(near << 10),
-        far if far < 1 << 29 && far & 0xFF == 0 => Some(far << 2 | FAR),
-        _ => None,
-    }
-}
-
 /// Why a charsmap could not be read or compiled.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct CharsmapError {
@@ -487,6 +387,7 @@ enum Kind {
     Utf8 { at: usize },
     Value { unit: usize, value: Option<usize> },
     Rule { rule: usize },
+    NoRule,
     TooLarge,
 }
 
@@ -518,6 +419,7 @@ impl fmt::Display for CharsmapError {
             Kind::Rule { rule } => {
                 write!(f, "rule {rule} of the charsmap has an empty source or holds NUL")
             }
+            Kind::NoRule => write!(f, "there is no rule to compile"),
             Kind::TooLarge => write!(f, "the rules pass the limits of the charsmap format"),
         }
     }

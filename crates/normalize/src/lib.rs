@@ -51,7 +51,7 @@
 //!
 //! This crate is `no_std` with `alloc`, has no features, and never panics on any text; files are
 //! checked when they are loaded ([`CharsmapError`]). Building [`NamedRules`] is the only thing
-//! that takes long, about a second.
+//! that takes long, some tenths of a second.
 
 #![no_std]
 
@@ -61,6 +61,7 @@ mod bert;
 mod chars;
 mod charsmap;
 mod forms;
+mod layout;
 pub mod naive;
 mod named;
 mod precompiled;

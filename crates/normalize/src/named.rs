@@ -1,9 +1,10 @@
 use alloc::borrow::ToOwned;
-use alloc::collections::{BTreeMap, BTreeSet};
+use alloc::collections::BTreeSet;
 use alloc::string::{String, ToString};
 use alloc::vec;
 use alloc::vec::Vec;
 
+use hashbrown::{HashMap, HashSet};
 use tokenizer_core::Normalize;
 
 use crate::unicode::Properties;
@@ -37,7 +38,7 @@ pub enum NamedRules {
 }
 
 /// What a rule reads, and what it writes.
-type Rules = BTreeMap<String, String>;
+type Rules = HashMap<String, String>;
 
 impl NamedRules {
     /// All of them.
@@ -61,23 +62,28 @@ impl NamedRules {
     }
 
     /// Compiles the rules: about 225,000, most of them for sequences that make up one Korean
-    /// syllable. Takes about a second; keep the result.
+    /// syllable. Takes some tenths of a second; keep the result.
     #[must_use]
     pub fn charsmap(self) -> Charsmap {
-        Charsmap::from_rules(self.rules()).expect("the rules fit the format, as a test shows")
+        Charsmap::from_sorted(&self.rules()).expect("the rules fit the format, as a test shows")
     }
 
-    fn rules(self) -> Rules {
-        let mut rules = remove_redundant(nfkc());
+    /// In the order of the sources' bytes.
+    fn rules(self) -> Vec<(String, String)> {
+        let mut rules = nfkc();
+        remove_redundant(&mut rules, |_| true);
         if matches!(self, Self::NmtNfkc | Self::NmtNfkcCf) {
-            add_nmt(&mut rules);
-            rules = remove_redundant(rules);
+            let changed = add_nmt(&mut rules);
+            // The others are applied to what they were applied to.
+            remove_redundant(&mut rules, |source| source.contains(&changed[..]));
         }
         if matches!(self, Self::NmtNfkcCf | Self::NfkcCf) {
             fold_case(&mut rules);
-            rules = remove_redundant(rules);
+            remove_redundant(&mut rules, |_| true);
         }
-        rules
+        let mut sorted: Vec<(String, String)> = rules.into_iter().collect();
+        sorted.sort_unstable();
+        sorted
     }
 }
 
@@ -89,7 +95,7 @@ fn nfkc() -> Rules {
     let mut rules = Rules::new();
     // Decompositions of more than one character, and which characters decompose to just one.
     let mut decomposed = BTreeSet::new();
-    let mut sources: BTreeMap<char, Vec<char>> = BTreeMap::new();
+    let mut sources: HashMap<char, Vec<char>> = HashMap::new();
     let active = |c: &char| Properties::of(*c).any(Properties::NFKC | Properties::NFKD);
     for c in ('\u{1}'..=char::MAX).filter(active) {
         let mut buffer = [0; 4];
@@ -129,16 +135,18 @@ fn nfkc() -> Rules {
 }
 
 /// What SentencePiece adds for neural machine translation. (Of [`Nmt`](crate::Nmt)'s characters
-/// it leaves U+200D, and has U+061C more.)
-fn add_nmt(rules: &mut Rules) {
+/// it leaves U+200D, and has U+061C more.) Returns the characters whose rules changed.
+fn add_nmt(rules: &mut Rules) -> Vec<char> {
     let spaces = "\t\n\u{C}\r\u{61C}\u{1680}\u{200B}\u{200C}\u{200E}\u{200F}\u{2028}\u{2029}\
                   \u{2581}\u{FEFF}\u{FFFD}";
     rules.extend(spaces.chars().map(|c| (c.to_string(), " ".to_owned())));
+    const TILDE: char = '\u{FF5E}';
     let controls = ('\u{1}'..='\u{8}').chain(['\u{B}']).chain('\u{E}'..='\u{1F}');
     let deleted = controls.chain(['\u{7F}', '\u{8F}', '\u{9F}']);
-    rules.extend(deleted.map(|c| (c.to_string(), String::new())));
+    rules.extend(deleted.clone().map(|c| (c.to_string(), String::new())));
     // The full-width tilde and the half-width one are used differently in Japanese.
-    rules.remove("\u{FF5E}");
+    rules.remove(TILDE.encode_utf8(&mut [0; 4]));
+    spaces.chars().chain(deleted).chain([TILDE]).collect()
 }
 
 fn fold_case(rules: &mut Rules) {
@@ -170,32 +178,50 @@ fn fold(c: char) -> char {
 }
 
 /// Leaves out every rule that shorter ones make needless, applied from left to right, the longest
-/// first.
-fn remove_redundant(rules: Rules) -> Rules {
-    let mut by_len: Vec<Vec<(String, String)>> = Vec::new();
-    for rule in rules {
-        let len = rule.0.chars().count();
+/// first. Of more than one character only those are looked at that `is_looked_at`.
+fn remove_redundant(rules: &mut Rules, is_looked_at: impl Fn(&str) -> bool) {
+    let mut by_len: Vec<Vec<(&str, &str)>> = Vec::new();
+    for (source, target) in rules.iter().filter(|(source, _)| is_looked_at(source)) {
+        let len = source.chars().count();
         if by_len.len() < len {
             by_len.resize_with(len, Vec::new);
         }
-        by_len[len - 1].push(rule);
+        by_len[len - 1].push((source, target));
     }
-    let mut kept = Rules::new();
-    for (len, mut rules) in by_len.into_iter().enumerate() {
-        rules.retain(|(source, target)| len == 0 || !makes(&kept, source, target, len));
-        kept.extend(rules);
+    let mut redundant: HashSet<&str> = HashSet::new();
+    for (len, longer) in by_len.iter().enumerate().skip(1) {
+        // Only shorter rules are applied, and which of these are redundant is known by now.
+        let needless: Vec<&str> = longer
+            .iter()
+            .filter(|(source, target)| makes(rules, &redundant, source, target, len))
+            .map(|(source, _)| *source)
+            .collect();
+        redundant.extend(needless);
     }
-    kept
+    let redundant: Vec<String> = redundant.into_iter().map(str::to_owned).collect();
+    for source in redundant {
+        rules.remove(&source);
+    }
 }
 
 /// Whether `source` becomes `target` when the longest rule of at most `longest` characters is
 /// applied at each position.
-fn makes(rules: &Rules, mut source: &str, mut target: &str, longest: usize) -> bool {
+fn makes(
+    rules: &Rules,
+    redundant: &HashSet<&str>,
+    mut source: &str,
+    mut target: &str,
+    longest: usize,
+) -> bool {
     while let Some(first) = source.chars().next() {
         let window = source.char_indices().nth(longest).map_or(source.len(), |(at, _)| at);
         let shorter = source[..window].char_indices().rev().map(|(at, _)| at);
         let mut ends = core::iter::once(window).chain(shorter).filter(|&end| end > 0);
-        let rule = ends.find_map(|end| Some((end, rules.get(&source[..end])?.as_str())));
+        let rule = ends.find_map(|end| {
+            let read = &source[..end];
+            let written = rules.get(read).filter(|_| !redundant.contains(read))?;
+            Some((end, written.as_str()))
+        });
         let (read, written) = rule.unwrap_or((first.len_utf8(), &source[..first.len_utf8()]));
         match target.strip_prefix(written) {
             Some(rest) => target = rest,
