@@ -4,6 +4,7 @@ use bpe::{Alphabet, Bpe, BpeOptions, Rules};
 use formats::sentencepiece::{ModelType, NormalizerSpec, SentencePieceModel, TrainerSpec};
 use formats::vocab_txt::VocabTxt;
 use formats::{IdMap, Strings};
+use normalize::Charsmap;
 use tokenizer_core::{Model, TokenId, TokenKind, Vocab};
 use unigram::Compat;
 use wordpiece::Unit;
@@ -57,10 +58,7 @@ pub fn sentencepiece(
         document.pieces.push(&spelled(bytes, kind)?, score, kind);
     }
     document.trainer_spec = Some(trainer_spec(vocab, unk, model_type, byte_fallback)?);
-    let charsmap = match preparation.rules[..] {
-        [Rule::Named(rules)] => rules.charsmap().to_bytes(),
-        _ => Vec::new(),
-    };
+    let charsmap = preparation.charsmap().map_or_else(Vec::new, Charsmap::to_bytes);
     document.normalizer_spec = Some(NormalizerSpec {
         name: Some(preparation.name.clone()),
         precompiled_charsmap: Some(charsmap),

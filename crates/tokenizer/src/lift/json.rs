@@ -89,8 +89,7 @@ struct DocumentParts<'p> {
 impl<'p> DocumentParts<'p> {
     fn new(preparation: &'p Preparation) -> Result<Self, LiftError> {
         let splitter = preparation.splitter().spec();
-        let mut normalizers: Vec<_> =
-            preparation.rules.iter().map(|rule| rule.document()).collect();
+        let mut normalizers = preparation.documents();
         if preparation.marks_spaces {
             normalizers.push(doc::Normalizer::Prepend { prepend: MARK.to_owned() });
             normalizers.push(replace(" ", MARK));

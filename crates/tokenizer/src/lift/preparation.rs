@@ -42,6 +42,8 @@ pub struct Preparation {
     pub(super) target: Target,
     pub(super) marks_spaces: bool,
     pub(super) tidies_spaces: bool,
+    /// The compiled rules of each named set: making them takes long.
+    charsmaps: Vec<(NamedRules, Charsmap)>,
     normalizer: Option<Box<dyn Normalize>>,
     splitter: Splitter,
 }
@@ -96,7 +98,7 @@ impl Rule {
         })
     }
 
-    fn add_to(self, sequence: Sequence) -> Sequence {
+    fn add_to(self, sequence: Sequence, charsmap: impl Fn(NamedRules) -> Charsmap) -> Sequence {
         match self {
             Self::Form(form) => sequence.then(UnicodeForm::new(form)),
             Self::Lowercase => sequence.then(Lowercase),
@@ -105,28 +107,7 @@ impl Rule {
             Self::Bert { lowercase } => {
                 sequence.then(BertNormalizer::new(true, true, None, lowercase))
             }
-            Self::Named(rules) => sequence.then(Precompiled::new(rules.charsmap())),
-        }
-    }
-
-    pub(super) fn document(self) -> doc::Normalizer {
-        match self {
-            Self::Form(Form::Nfc) => doc::Normalizer::Nfc,
-            Self::Form(Form::Nfd) => doc::Normalizer::Nfd,
-            Self::Form(Form::Nfkc) => doc::Normalizer::Nfkc,
-            Self::Form(Form::Nfkd) => doc::Normalizer::Nfkd,
-            Self::Lowercase => doc::Normalizer::Lowercase,
-            Self::StripAccents => doc::Normalizer::StripAccents,
-            Self::Nmt => doc::Normalizer::Nmt,
-            Self::Bert { lowercase } => doc::Normalizer::Bert(doc::BertNormalizer {
-                clean_text: true,
-                handle_chinese_chars: true,
-                strip_accents: None,
-                lowercase,
-            }),
-            Self::Named(rules) => {
-                doc::Normalizer::Precompiled { charsmap: rules.charsmap().to_bytes() }
-            }
+            Self::Named(rules) => sequence.then(Precompiled::new(charsmap(rules))),
         }
     }
 }
@@ -156,26 +137,46 @@ impl Preparation {
         })?;
         let marks_spaces = splitters::marks_spaces(splitter)?;
         check(&rules, splitter, target)?;
-        let normalizer: Option<Box<dyn Normalize>> = match target {
-            Target::SentencePiece => {
-                let charsmap = match rules[..] {
-                    [Rule::Named(rules)] => Some(rules.charsmap()),
-                    _ => None,
-                };
-                Some(Box::new(sentencepiece_normalizer(charsmap, marks_spaces, false)))
+        let mut charsmaps: Vec<(NamedRules, Charsmap)> = Vec::new();
+        for rule in &rules {
+            if let Rule::Named(named) = *rule
+                && charsmaps.iter().all(|(known, _)| *known != named)
+            {
+                charsmaps.push((named, named.charsmap()));
             }
-            _ => {
-                let mut sequence =
-                    rules.iter().fold(Sequence::new(), |sequence, rule| rule.add_to(sequence));
-                if marks_spaces {
-                    sequence = sequence.then(Prepend::new(MARK)).then(Replace::literal(" ", MARK));
-                }
-                (!sequence.is_empty()).then(|| sequence.boxed())
-            }
+        }
+        let mut preparation = Self {
+            name: names_of(&rules),
+            rules,
+            target,
+            marks_spaces,
+            tidies_spaces: false,
+            charsmaps,
+            normalizer: None,
+            splitter: split,
         };
-        let name = names_of(&rules);
-        let tidies_spaces = false;
-        Ok(Self { rules, name, target, marks_spaces, tidies_spaces, normalizer, splitter: split })
+        preparation.normalizer = preparation.new_normalizer();
+        Ok(preparation)
+    }
+
+    fn new_normalizer(&self) -> Option<Box<dyn Normalize>> {
+        if self.target == Target::SentencePiece {
+            let mut spaces = SpaceOptions::default();
+            spaces.add_dummy_prefix = self.marks_spaces;
+            spaces.remove_extra_whitespaces = self.tidies_spaces;
+            spaces.escape_whitespaces = self.marks_spaces;
+            let normalizer = SentencePieceNormalizer::new(self.charsmap().cloned());
+            return Some(Box::new(normalizer.with_spaces(spaces)));
+        }
+        let charsmap = |named| self.charsmap_of(named).clone();
+        let mut sequence = self
+            .rules
+            .iter()
+            .fold(Sequence::new(), |sequence, rule| rule.add_to(sequence, charsmap));
+        if self.marks_spaces {
+            sequence = sequence.then(Prepend::new(MARK)).then(Replace::literal(" ", MARK));
+        }
+        (!sequence.is_empty()).then(|| sequence.boxed())
     }
 
     /// This preparation with marked spaces, whatever the splitter.
@@ -190,16 +191,57 @@ impl Preparation {
             ));
         }
         (self.marks_spaces, self.tidies_spaces) = (true, spaces == Spaces::Tidy);
-        let normalizer = sentencepiece_normalizer(self.charsmap(), true, self.tidies_spaces);
-        self.normalizer = Some(Box::new(normalizer));
+        self.normalizer = self.new_normalizer();
         Ok(self)
     }
 
-    /// SentencePiece's rules, if there are any.
-    fn charsmap(&self) -> Option<Charsmap> {
+    /// Whether the rules are, one by one, those of a SentencePiece model, whose compiled form this is
+    /// (empty if it has none).
+    #[must_use]
+    pub fn has_rules(&self, charsmap: &[u8]) -> bool {
+        match self.charsmap() {
+            None => charsmap.is_empty(),
+            Some(own) => Charsmap::from_bytes(charsmap)
+                .is_ok_and(|file| file == *own || file.rules() == own.rules()),
+        }
+    }
+
+    /// The rules of a SentencePiece model, if it has any.
+    pub(super) fn charsmap(&self) -> Option<&Charsmap> {
         match self.rules[..] {
-            [Rule::Named(rules)] => Some(rules.charsmap()),
+            [Rule::Named(named)] => Some(self.charsmap_of(named)),
             _ => None,
+        }
+    }
+
+    fn charsmap_of(&self, named: NamedRules) -> &Charsmap {
+        let known = self.charsmaps.iter().find(|(known, _)| *known == named);
+        &known.expect("the rules of all names were compiled").1
+    }
+
+    /// The normalizers as parts of a tokenizer.json.
+    pub(super) fn documents(&self) -> Vec<doc::Normalizer> {
+        self.rules.iter().map(|&rule| self.document(rule)).collect()
+    }
+
+    fn document(&self, rule: Rule) -> doc::Normalizer {
+        match rule {
+            Rule::Form(Form::Nfc) => doc::Normalizer::Nfc,
+            Rule::Form(Form::Nfd) => doc::Normalizer::Nfd,
+            Rule::Form(Form::Nfkc) => doc::Normalizer::Nfkc,
+            Rule::Form(Form::Nfkd) => doc::Normalizer::Nfkd,
+            Rule::Lowercase => doc::Normalizer::Lowercase,
+            Rule::StripAccents => doc::Normalizer::StripAccents,
+            Rule::Nmt => doc::Normalizer::Nmt,
+            Rule::Bert { lowercase } => doc::Normalizer::Bert(doc::BertNormalizer {
+                clean_text: true,
+                handle_chinese_chars: true,
+                strip_accents: None,
+                lowercase,
+            }),
+            Rule::Named(rules) => {
+                doc::Normalizer::Precompiled { charsmap: self.charsmap_of(rules).to_bytes() }
+            }
         }
     }
 
@@ -229,11 +271,13 @@ impl Preparation {
     /// # Errors
     ///
     /// As [`Parts::build`].
-    pub fn tokenizer(self, model: Box<dyn Model>) -> Result<Tokenizer, PartsError> {
+    pub fn tokenizer(&self, model: Box<dyn Model>) -> Result<Tokenizer, PartsError> {
         let mut parts = Parts::new(model);
-        parts.normalizer = self.normalizer;
+        parts.normalizer = self.new_normalizer();
         if self.target != Target::SentencePiece {
-            parts.steps = vec![PieceStep::Split(Box::new(self.splitter))];
+            let splitter = pretok::from_spec(self.splitter.spec());
+            let splitter = splitter.expect("it was made from this specification before");
+            parts.steps = vec![PieceStep::Split(Box::new(splitter))];
         }
         parts.build()
     }
@@ -289,16 +333,4 @@ fn check(rules: &[Rule], splitter: &str, target: Target) -> Result<(), LiftError
             )),
         },
     }
-}
-
-pub(super) fn sentencepiece_normalizer(
-    charsmap: Option<Charsmap>,
-    marks_spaces: bool,
-    tidies_spaces: bool,
-) -> SentencePieceNormalizer {
-    let mut spaces = SpaceOptions::default();
-    spaces.add_dummy_prefix = marks_spaces;
-    spaces.remove_extra_whitespaces = tidies_spaces;
-    spaces.escape_whitespaces = marks_spaces;
-    SentencePieceNormalizer::new(charsmap).with_spaces(spaces)
 }
