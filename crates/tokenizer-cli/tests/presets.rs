@@ -5,6 +5,8 @@
 
 mod common;
 
+#[cfg(unix)]
+use common::killed_and_resumed;
 use common::{Folder, run, words};
 use formats::sentencepiece::SentencePieceModel;
 use serde_json::Value;
@@ -139,10 +141,6 @@ fn presets_refuse_what_they_decide() {
     refuse("unigram --preset sentencepiece --vocab-size 200", "supports at most");
     refuse("unigram --preset sentencepiece --vocab-size 5", "characters need");
     refuse("unigram --preset sentencepiece --vocab-size 20 --pretok words", "decides --pretok");
-    refuse(
-        "unigram --preset sentencepiece --vocab-size 20 --checkpoint x.tmp",
-        "decides --checkpoint",
-    );
     refuse("wordpiece --preset sentencepiece --vocab-size 20", "no --preset sentencepiece");
     refuse("unigram --preset subword-nmt --vocab-size 20", "no --preset subword-nmt");
     refuse("bpe --preset sentencepiece --vocab-size 20 -o x.json", "writes a .model");
@@ -188,6 +186,75 @@ fn tokens_with_a_role_get_the_ids_that_were_chosen() {
         run(&arguments).code(2).says(why);
     }
     run(["train", "char", &text, "--vocab-size", "20", "--bos", "x"]).code(2).says("has no --bos");
+}
+
+#[test]
+fn ids_beyond_the_special_tokens_can_be_chosen() {
+    let folder = Folder::new();
+    let roles = "--bos [B] --bos-id 30 --eos [E] --pad-id 7 --special [X]";
+    for (algorithm, ending) in [
+        ("bpe", "json"),
+        ("bpe --unit char --pretok whitespace", "json"),
+        ("bpe --unit char", "model"),
+        ("bpe --preset sentencepiece --eos-id 2", "model"),
+        ("wordpiece", "json"),
+        ("unigram", "json"),
+        ("unigram", "model"),
+        ("unigram --preset sentencepiece --eos-id 2", "model"),
+    ] {
+        let text = folder.write("text.txt", testkit::fixtures::text("corpora/prose/alice.txt"));
+        let sizes = if algorithm.starts_with("bpe") { ["400", "500"] } else { ["200", "300"] };
+        let (out, trace) = (folder.at(&format!("t.{ending}")), folder.at("trace.jsonl"));
+        let mut arguments = words("train --quiet");
+        arguments.splice(1..1, words(&format!("{algorithm} {roles}")));
+        arguments.extend(["--vocab-size".into(), sizes.join(","), text, "-o".into(), out]);
+        arguments.extend(["--trace".into(), trace.clone()]);
+        run(&arguments).code(0);
+        for size in sizes {
+            let path = folder.at(&format!("t.{size}.{ending}"));
+            let inspected = |id: &str| {
+                let decode = ["decode", "--model", &path, "--", id];
+                String::from_utf8(run(decode).code(0).stdout).unwrap()
+            };
+            assert_eq!(inspected("30").trim(), "[B]", "{algorithm} {size}");
+            assert_eq!(inspected("7").trim(), "<pad>", "{algorithm} {size}");
+            for id in ["6", "8", "29", "31"] {
+                assert!(!["[B]", "<pad>"].contains(&inspected(id).trim()), "{algorithm} {size}");
+            }
+        }
+        // The trace tells the ids of the file.
+        if algorithm == "bpe" || algorithm == "wordpiece" {
+            let path = folder.at(&format!("t.{}.{ending}", sizes[1]));
+            let file: Value = serde_json::from_slice(&std::fs::read(path).unwrap()).unwrap();
+            let vocab = file["model"]["vocab"].as_object().unwrap();
+            let ids: Vec<u64> = std::fs::read_to_string(&trace)
+                .unwrap()
+                .lines()
+                .map(|line| serde_json::from_str::<Value>(line).unwrap())
+                .filter(|step| {
+                    step["token"].as_str().is_some_and(|hex| {
+                        // Letters alone are spelled alike in every vocabulary.
+                        let byte = |at| u8::from_str_radix(&hex[at..at + 2], 16).unwrap();
+                        let token: Vec<u8> = (0..hex.len()).step_by(2).map(byte).collect();
+                        let token = String::from_utf8_lossy(&token).into_owned();
+                        token.bytes().all(|byte| byte.is_ascii_alphabetic())
+                            && vocab.get(&token) != Some(&step["id"])
+                    })
+                })
+                .map(|step| step["id"].as_u64().unwrap())
+                .collect();
+            assert_eq!(ids, Vec::<u64>::new(), "{algorithm}");
+        }
+    }
+}
+
+#[test]
+#[cfg(unix)]
+fn a_preset_killed_at_any_moment_resumes_to_the_same_bytes() {
+    let preset = ["unigram", "--preset", "sentencepiece", "--shrinking-factor", "0.9"];
+    killed_and_resumed(&[&preset[..], &["--vocab-size", "600"]].concat(), "model");
+    killed_and_resumed(&["bpe", "--preset", "sentencepiece", "--vocab-size", "900"], "model");
+    killed_and_resumed(&["bpe", "--preset", "subword-nmt", "--merges", "900"], "json");
 }
 
 #[test]

@@ -4,6 +4,8 @@
 
 mod common;
 
+#[cfg(unix)]
+use common::killed_and_resumed;
 use common::{Folder, corpus, run, run_with, words};
 use serde_json::Value;
 
@@ -626,51 +628,6 @@ fn unigram_sizes_are_taken_on_the_way_down_of_one_training() {
     assert_eq!(largest, std::fs::read(alone).unwrap());
 }
 
-/// Kills trainings at random points and goes on from the checkpoint, until one is done.
-#[cfg(unix)]
-fn killed_and_resumed(algorithm: &[&str], out: &str) {
-    let folder = Folder::new();
-    let text = folder.write("corpus.txt", corpus().repeat(3));
-    let whole = folder.at(&format!("whole.{out}"));
-    let mut arguments = vec!["train"];
-    arguments.extend(algorithm);
-    arguments.extend([&text[..], "--quiet", "-o"]);
-    let start = std::time::Instant::now();
-    run(arguments.iter().copied().chain([&whole[..]])).code(0);
-    let usual = start.elapsed();
-    let resumed = folder.at(&format!("resumed.{out}"));
-    let checkpoint = folder.at("checkpoint");
-    arguments.extend([&resumed, "--checkpoint", &checkpoint, "--checkpoint-every", "0"]);
-    let mut rng = tokenizer_core::Rng::new(algorithm.len() as u64);
-    let mut kills = 0;
-    loop {
-        let mut child = common::tok()
-            .args(&arguments)
-            .arg("--resume")
-            .stderr(std::process::Stdio::null())
-            .spawn()
-            .unwrap();
-        // Longer and longer, so that the test ends on slow machines too.
-        let patience = usual.mul_f64(rng.next_f64() * (1.0 + f64::from(kills) / 4.0));
-        std::thread::sleep(patience);
-        if let Some(status) = child.try_wait().unwrap() {
-            assert!(status.success(), "{status}");
-            break;
-        }
-        child.kill().unwrap(); // SIGKILL
-        if child.wait().unwrap().success() {
-            break;
-        }
-        kills += 1;
-        assert!(kills < 200, "no progress from checkpoints");
-    }
-    assert!(kills > 0, "nothing was killed");
-    assert_eq!(std::fs::read(whole).unwrap(), std::fs::read(resumed).unwrap(), "{kills} kills");
-    let left: Vec<String> =
-        folder.names().into_iter().filter(|name| name.starts_with("checkpoint")).collect();
-    assert_eq!(left, Vec::<String>::new());
-}
-
 #[test]
 #[cfg(unix)]
 fn bpe_killed_at_any_moment_resumes_to_the_same_bytes() {
@@ -733,48 +690,6 @@ fn a_full_disk_leaves_the_old_file() {
         assert_eq!(std::fs::read(&out).unwrap(), b"old");
     }
     assert_eq!(folder.names(), ["corpus.txt", "t.json"]);
-}
-
-#[test]
-fn continuing_moves_no_id_and_texts_without_new_tokens_keep_theirs() {
-    let folder = Folder::new();
-    let manifest = testkit::fixtures::manifest();
-    let language = |name: &str| {
-        let file = manifest.parallel("udhr", name).unwrap();
-        folder.write(&format!("{name}.txt"), testkit::fixtures::text(&file.path))
-    };
-    let (english, german) = (language("en"), language("de"));
-    let (old, new) = (folder.at("old.json"), folder.at("new.json"));
-    run(["train", "bpe", &english, "-o", &old, "--vocab-size", "500", "--special", "<s>"]).code(0);
-    let go_on = ["train", "bpe", &german, "-o", &new, "--vocab-size", "700", "--continue", &old];
-    run(go_on).code(0);
-    let vocab = |path: &str| {
-        let file: Value = serde_json::from_slice(&std::fs::read(path).unwrap()).unwrap();
-        (file["model"]["vocab"].clone(), file["model"]["merges"].clone())
-    };
-    let ((old_vocab, old_merges), (new_vocab, new_merges)) = (vocab(&old), vocab(&new));
-    for (token, id) in old_vocab.as_object().unwrap() {
-        assert_eq!(&new_vocab[token], id, "{token}");
-    }
-    let (old_merges, new_merges) = (old_merges.as_array().unwrap(), new_merges.as_array().unwrap());
-    assert!(new_merges.len() > old_merges.len() && new_merges.starts_with(old_merges));
-    let ids = |path: &str, text: &str| {
-        let json = run(["encode", text, "--model", path, "--json"]).code(0).json();
-        json["ids"].as_array().unwrap().iter().map(|id| id.as_u64().unwrap()).collect::<Vec<_>>()
-    };
-    let mut kept = 0;
-    let text = std::fs::read_to_string(&english).unwrap();
-    for line in text.lines().take(60).chain(["Die Würde des Menschen"]) {
-        let (before, after) = (ids(&old, line), ids(&new, line));
-        if after.iter().all(|&id| id < 500) {
-            assert_eq!(before, after);
-            kept += 1;
-        }
-    }
-    assert!(kept > 0);
-    assert!(ids(&new, "Die Würde des Menschen").len() < ids(&old, "Die Würde des Menschen").len());
-    run(go_on.iter().chain(&["--pretok", "o200k"])).code(2).says("another way");
-    run(["train", "bpe", &german, "--vocab-size", "400", "--continue", &old]).code(2).says("need");
 }
 
 #[test]

@@ -1,20 +1,22 @@
 //! `tok train`.
 
+mod base;
 mod checkpoint;
 mod learn;
+mod model;
 mod options;
+mod placing;
 mod trace;
 mod write;
 
 use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
 
-use bpe::Bpe;
 use clap::{Args, ValueEnum};
 use serde_json::{Value, json};
-use tokenizer::Tokenizer;
 use tokenizer::lift::{Preparation, Spaces, Target};
 
+use self::base::Base;
 use self::checkpoint::Checkpoint;
 use self::options::{PieceOptions, Preset, RoleOptions};
 use self::trace::Trace;
@@ -158,9 +160,9 @@ pub(crate) struct Train {
     /// 100000; with --preset sentencepiece 1000000]
     #[arg(long, value_name = "N", help_heading = "Algorithm")]
     pub(crate) seed_size: Option<usize>,
-    /// Trains more merges on top of this tokenizer (bpe with merges): no id of it moves, and texts
-    /// without new tokens keep their ids. Sizes count old and new tokens; give the splitter and
-    /// normalizer of the file
+    /// Trains more tokens on top of this tokenizer (bpe with merges, wordpiece, unigram): no id of it
+    /// moves, and texts without new tokens keep their ids. Sizes count old and new tokens; give the
+    /// splitter and normalizer of the file
     #[arg(long = "continue", value_name = "FILE", help_heading = "Algorithm")]
     pub(crate) base: Option<PathBuf>,
     #[command(flatten)]
@@ -279,9 +281,11 @@ impl Train {
         output::use_threads(self.threads);
         let target = self.target()?;
         self.check_target(target)?;
-        let preparation = self.preparation(target)?;
         let start = Instant::now();
-        let base = self.base(&preparation)?;
+        let (preparation, base) = match self.base(target)? {
+            Some(Base { model, preparation }) => (preparation, Some(model)),
+            None => (self.preparation(target)?, None),
+        };
         let mut checkpoint = self.checkpoint()?;
         let kept = match &mut checkpoint {
             Some(checkpoint) if self.resume => checkpoint.load()?,
@@ -347,7 +351,7 @@ impl Train {
                     Some(asked) if sizes.len() > 1 => with_size(out, asked),
                     _ => out.clone(),
                 };
-                let written = self.write(learned.model, &path, target, &counted.sample)?;
+                let written = self.write(learned.model, &path, &preparation, &counted.sample)?;
                 summary["file"] = path.display().to_string().into();
                 summary["format"] = written.format.into();
                 summary["file_bytes"] = written.bytes.into();
@@ -408,55 +412,11 @@ impl Train {
         };
         let mut training = format!("{deciding:?}");
         let inputs = if self.counts.is_empty() { &self.files } else { &self.counts };
-        for source in crate::input::sources(inputs)? {
+        let inputs: Vec<PathBuf> = inputs.iter().chain(&self.base).cloned().collect();
+        for source in crate::input::sources(&inputs)? {
             training += &format!(" {} {}", source.path.display(), source.bytes);
         }
         Ok(Some(Checkpoint::new(path, training, every)))
-    }
-
-    /// The model to continue, if its file cuts text as this training does.
-    fn base(&self, preparation: &Preparation) -> Result<Option<Bpe>, Failure> {
-        let Some(path) = &self.base else { return Ok(None) };
-        let options = tokenizer::LoadOptions::default();
-        let bytes = crate::input::bytes(path)?;
-        let loaded = Tokenizer::from_file(&bytes, &options)
-            .map_err(|error| Failure::file(path, crate::model::chain(&error)))?;
-        let model = loaded.model().as_any().and_then(|model| model.downcast_ref::<Bpe>());
-        let Some(model) = model else {
-            return Err(Failure::file(path, "--continue takes a bpe tokenizer"));
-        };
-        let by_chars = model.options().alphabet == bpe::Alphabet::Char;
-        if by_chars != (self.units() == Unit::Char) {
-            let unit = if by_chars { "char" } else { "byte" };
-            return Err(Failure::usage(format!("{}: give --unit {unit}", path.display())));
-        }
-        let other = || {
-            Failure::usage(format!(
-                "{}: cuts text in another way than --pretok and --normalizer say",
-                path.display()
-            ))
-        };
-        let target = preparation.target();
-        if let Ok(file) = serde_json::from_slice::<Value>(&bytes) {
-            // What our own file would say, word for word.
-            let own =
-                tokenizer::lift::tokenizer_json(tokenizer::lift::Learned::Bpe(model), preparation)
-                    .map_err(Failure::usage)?;
-            let own = own.to_json(formats::Layout::Compact).map_err(Failure::usage)?;
-            let own: Value = serde_json::from_str(&own).map_err(Failure::usage)?;
-            let differs = |key: &str| file.get(key).is_some_and(|part| *part != own[key]);
-            if differs("pre_tokenizer") || differs("normalizer") {
-                return Err(other());
-            }
-        }
-        let trained = self.preparation(target)?.tokenizer(Box::new(model.clone()));
-        let trained = trained.map_err(Failure::usage)?;
-        for text in PROBES {
-            if loaded.ids(text) != trained.ids(text) {
-                return Err(other());
-            }
-        }
-        Ok(Some(model.clone()))
     }
 
     /// About how many bytes a training takes besides its counts, for so many distinct pieces of so
@@ -475,7 +435,9 @@ impl Train {
     /// The format that the ending of the output names; without output the one that says most.
     fn target(&self) -> Result<Target, Failure> {
         let Some(out) = &self.out else {
-            return Ok(match self.follows_sentencepiece() {
+            let continued = self.base.as_ref().and_then(|base| base.extension());
+            let is_model = continued.is_some_and(|ending| ending == "model");
+            return Ok(match self.follows_sentencepiece() || is_model {
                 true => Target::SentencePiece,
                 false => Target::TokenizerJson,
             });
@@ -587,7 +549,7 @@ impl Train {
             ("--unk", self.unk.is_some(), &[Bpe, Wordpiece, Unigram, Char, Word]),
             ("--trace", self.trace.is_some(), &[Bpe, Wordpiece, Unigram]),
             ("--checkpoint", self.checkpoint.is_some(), &[Bpe, Wordpiece, Unigram]),
-            ("--continue", self.base.is_some(), &[Bpe]),
+            ("--continue", self.base.is_some(), &[Bpe, Wordpiece, Unigram]),
             ("--initial-alphabet", self.initial_alphabet.is_some(), &[Bpe, Wordpiece, Unigram]),
             ("--user-defined", !self.user_defined.is_empty(), &[Bpe, Unigram]),
             ("--shrinking-factor", self.shrinking_factor.is_some(), &[Unigram]),
@@ -606,11 +568,6 @@ impl Train {
         if self.sample.is_some_and(|share| !(share > 0.0 && share <= 1.0)) {
             return Err(Failure::usage("--sample is a share above 0 and up to 1"));
         }
-        if self.base.is_some() && self.checkpoint.is_some() {
-            return Err(Failure::usage(
-                "--continue has no --checkpoint: it is quick to begin anew",
-            ));
-        }
         if self.vocab_size.is_empty() && self.merges.is_none() && self.algorithm != Algorithm::Byte
         {
             return Err(Failure::usage(match self.algorithm {
@@ -628,14 +585,6 @@ impl Train {
         self.trace.as_deref().map(Trace::create).transpose()
     }
 }
-
-/// Texts on which a splitter and a normalizer show what they are.
-const PROBES: [&str; 4] = [
-    "The cat's 12345 mats,\u{a0}isn't  it?\n\n  def f(x):\treturn x+=1; HELLO camelCase",
-    "\u{212B}ngstr\u{f6}m \u{FB01}ne \u{65E5}\u{672C}\u{8A9E}\u{3002}\u{C548}\u{B155} e\u{301}a",
-    " leading and trailing ",
-    "''re I'LL a.b.c http://x.org/?q=1&r=2\r\n\u{1F468}\u{200D}\u{1F469}",
-];
 
 /// The path with the size in front of its ending: `name.8000.json`.
 fn with_size(path: &Path, size: usize) -> PathBuf {

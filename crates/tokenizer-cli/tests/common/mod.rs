@@ -152,3 +152,49 @@ pub(crate) fn corpus() -> String {
 pub(crate) fn ids(output: &Run) -> Vec<u32> {
     output.text().split_whitespace().map(|id| id.parse().expect("an id")).collect()
 }
+
+/// Kills trainings at random points and goes on from the checkpoint, until one is done.
+#[cfg(unix)]
+#[track_caller]
+pub(crate) fn killed_and_resumed(algorithm: &[&str], out: &str) {
+    let folder = Folder::new();
+    let text = folder.write("corpus.txt", corpus().repeat(3));
+    let whole = folder.at(&format!("whole.{out}"));
+    let mut arguments = vec!["train"];
+    arguments.extend(algorithm);
+    arguments.extend([&text[..], "--quiet", "-o"]);
+    let start = std::time::Instant::now();
+    run(arguments.iter().copied().chain([&whole[..]])).code(0);
+    let usual = start.elapsed();
+    let resumed = folder.at(&format!("resumed.{out}"));
+    let checkpoint = folder.at("checkpoint");
+    arguments.extend([&resumed, "--checkpoint", &checkpoint, "--checkpoint-every", "0"]);
+    let mut rng = tokenizer_core::Rng::new(algorithm.len() as u64);
+    let mut kills = 0;
+    loop {
+        let mut child =
+            tok().args(&arguments).arg("--resume").stderr(Stdio::null()).spawn().expect("it works");
+        // Longer and longer, so that the test ends on slow machines too.
+        let patience = usual.mul_f64(rng.next_f64() * (1.0 + f64::from(kills) / 4.0));
+        std::thread::sleep(patience);
+        if let Some(status) = child.try_wait().expect("it works") {
+            assert!(status.success(), "{status}");
+            break;
+        }
+        child.kill().expect("it works"); // SIGKILL
+        if child.wait().expect("it works").success() {
+            break;
+        }
+        kills += 1;
+        assert!(kills < 200, "no progress from checkpoints");
+    }
+    assert!(kills > 0, "nothing was killed");
+    assert_eq!(
+        std::fs::read(whole).expect("it works"),
+        std::fs::read(resumed).expect("it works"),
+        "{kills} kills"
+    );
+    let left: Vec<String> =
+        folder.names().into_iter().filter(|name| name.starts_with("checkpoint")).collect();
+    assert_eq!(left, Vec::<String>::new());
+}

@@ -36,7 +36,7 @@ pub(super) struct Checkpoint {
     training: String,
     every: Duration,
     saved: Instant,
-    /// How many merges or rounds were saved.
+    /// How many merges were saved.
     progress: usize,
 }
 
@@ -99,9 +99,8 @@ impl Checkpoint {
             _ => return Err(broken()),
         };
         self.progress = match &stage {
-            Stage::Counted => 0,
             Stage::Merges(merges) => merges.len(),
-            Stage::Rounds(state) => state.rounds(),
+            Stage::Counted | Stage::Rounds(_) => 0,
         };
         let text_path = self.beside(".text");
         let text = std::fs::read(&text_path).map_err(|e| Failure::file(&text_path, e))?;
@@ -130,10 +129,9 @@ impl Checkpoint {
 
     /// Keeps the state after a round, if it is time.
     pub(super) fn round(&mut self, state: &State) -> Result<(), Failure> {
-        if state.rounds() <= self.progress || self.saved.elapsed() < self.every {
+        if self.saved.elapsed() < self.every {
             return Ok(());
         }
-        self.progress = state.rounds();
         self.write("rounds", &state.to_bytes())
     }
 

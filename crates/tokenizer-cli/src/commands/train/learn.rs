@@ -1,66 +1,24 @@
 //! From options to trained models.
 
+use std::collections::HashSet;
 use std::ops::ControlFlow;
 
-use baseline::{Bytes, Chars, CharsTrainer, Fallback, Words, WordsTrainer};
+use baseline::{Bytes, CharsTrainer, Fallback, WordsTrainer};
 use bpe::{Alphabet, Bpe, BpeTrainer, ByteOrder, EndOfWord, Goal, Rules, Ties};
-use tokenizer::lift::{Learned, Target};
+use tokenizer::lift::Target;
 use tokenizer_core::{Model as _, PieceCounts, Silent, TokenId, TokenKind, Train as _, Vocab};
 use unigram::{Compat, SpecialToken, State, TrainCompat, Unigram, UnigramTrainer, VocabLimit};
 use wordpiece::{WordPiece, WordPieceTrainer};
 
 use super::checkpoint::{Checkpoint, Stage};
+use super::model::Model;
+use super::options::Special;
+use super::placing::Placing;
 use super::trace::Watch;
 use super::{Algorithm, ByteNumbers, Criterion, EndOfWordAs, Limit, TieRule, Train, Unit};
 use crate::failure::Failure;
 use crate::model::chain;
 use crate::output::Progress;
-
-/// A trained model of any algorithm.
-#[allow(clippy::large_enum_variant)] // There are as many as sizes were asked for: a handful.
-pub(super) enum Model {
-    Bpe(Bpe),
-    WordPiece(WordPiece),
-    Unigram(Unigram),
-    Chars(Chars),
-    Words(Words),
-    Bytes(Bytes),
-}
-
-impl Model {
-    pub(super) fn learned(&self) -> Learned<'_> {
-        match self {
-            Self::Bpe(model) => Learned::Bpe(model),
-            Self::WordPiece(model) => Learned::WordPiece(model),
-            Self::Unigram(model) => Learned::Unigram(model),
-            Self::Chars(model) => Learned::Chars(model),
-            Self::Words(model) => Learned::Words(model),
-            Self::Bytes(model) => Learned::Bytes(model),
-        }
-    }
-
-    pub(super) fn vocab_len(&self) -> usize {
-        match self {
-            Self::Bpe(model) => model.vocab().len(),
-            Self::WordPiece(model) => model.vocab().len(),
-            Self::Unigram(model) => model.vocab().len(),
-            Self::Chars(model) => model.vocab().len(),
-            Self::Words(model) => model.vocab().len(),
-            Self::Bytes(model) => model.vocab().len(),
-        }
-    }
-
-    pub(super) fn boxed(self) -> Box<dyn tokenizer_core::Model> {
-        match self {
-            Self::Bpe(model) => Box::new(model),
-            Self::WordPiece(model) => Box::new(model),
-            Self::Unigram(model) => Box::new(model),
-            Self::Chars(model) => Box::new(model),
-            Self::Words(model) => Box::new(model),
-            Self::Bytes(model) => Box::new(model),
-        }
-    }
-}
 
 /// A trained model, and how it came about.
 pub(super) struct Outcome {
@@ -85,14 +43,23 @@ impl Train {
         counts: &PieceCounts,
         sizes: &[usize],
         target: Target,
-        base: Option<&Bpe>,
+        base: Option<&Model>,
         checkpoint: Option<(&mut Checkpoint, Stage)>,
         progress: Progress,
     ) -> Result<Vec<Outcome>, Failure> {
         match self.algorithm {
-            Algorithm::Bpe => self.learn_bpe(counts, sizes, target, base, checkpoint, progress),
-            Algorithm::Wordpiece => self.learn_wordpiece(counts, sizes, checkpoint, progress),
-            Algorithm::Unigram => self.learn_unigram(counts, sizes, target, checkpoint, progress),
+            Algorithm::Bpe => {
+                let base = base.and_then(Model::as_bpe);
+                self.learn_bpe(counts, sizes, target, base, checkpoint, progress)
+            }
+            Algorithm::Wordpiece => {
+                let base = base.and_then(Model::as_wordpiece);
+                self.learn_wordpiece(counts, sizes, base, checkpoint, progress)
+            }
+            Algorithm::Unigram => {
+                let base = base.and_then(Model::as_unigram);
+                self.learn_unigram(counts, sizes, target, base, checkpoint, progress)
+            }
             Algorithm::Char => {
                 sizes.iter().map(|&size| self.learn_chars(counts, size, progress)).collect()
             }
@@ -144,8 +111,18 @@ impl Train {
         trainer.min_frequency = self.min_frequency.unwrap_or(1);
         // The trainer's limit is one that no token reaches.
         trainer.max_token_len = self.max_token_length.map(|len| len.saturating_add(1));
-        trainer.special_tokens =
-            self.special_tokens("<unk>")?.into_iter().map(|special| special.token).collect();
+        let mut specials = self.specials("<unk>", base.is_some())?;
+        // SentencePiece has an unknown piece in any case, and takes a run of it as one.
+        let has_unk = by_chars
+            && (!self.byte_fallback || target == Target::SentencePiece || self.unk.is_some());
+        let unk = self.unknown("<unk>");
+        let mut seen = HashSet::new();
+        specials.retain(|Special { token, .. }| {
+            (has_unk || *token != unk || self.special.contains(token)) && seen.insert(token.clone())
+        });
+        let placing = Placing::new(&specials);
+        trainer.special_tokens = specials.into_iter().map(|special| special.token).collect();
+        trainer.unk_token = has_unk.then_some(unk);
         trainer.user_defined.clone_from(&self.user_defined);
         trainer.rules = self.piece_rules();
         if self.follows_sentencepiece() {
@@ -162,15 +139,6 @@ impl Train {
         });
         trainer.continuing_prefix.clone_from(&self.continuing_prefix);
         trainer.byte_fallback = self.byte_fallback;
-        // SentencePiece has an unknown piece in any case, and takes a run of it as one.
-        if by_chars
-            && (!self.byte_fallback || target == Target::SentencePiece || self.unk.is_some())
-        {
-            trainer.unk_token = Some(self.unknown("<unk>"));
-        } else {
-            let unk = self.unknown("<unk>");
-            trainer.special_tokens.retain(|token| *token != unk || self.special.contains(token));
-        }
         trainer.fuse_unk = target == Target::SentencePiece;
         trainer.goal = match (sizes.last(), self.merges) {
             (_, Some(merges)) => Goal::Merges(merges),
@@ -186,11 +154,15 @@ impl Train {
             };
             check_smallest(sizes[0], tried.err(), |error| error.needed_vocab_size())?;
         }
+        check_places(&placing, sizes)?;
         let (checkpoint, stage) = checkpoint.unzip();
         let first = made(stage);
         let mut watch = Watch::new(progress, self.open_trace()?, checkpoint);
+        if !self.follows_sentencepiece() {
+            watch.placing = placing.clone();
+        }
         let result = match base {
-            Some(model) => trainer.extend(model, counts, &mut watch),
+            Some(model) => trainer.resume_extending(model, &first, counts, &mut watch),
             None => trainer.resume(&first, counts, &mut watch),
         };
         let (model, steps) = watch.finish(result.map_err(refused))?;
@@ -202,13 +174,14 @@ impl Train {
             }
         }
         outcomes.push(Outcome { model: Model::Bpe(model), asked: sizes.last().copied(), steps });
-        Ok(outcomes)
+        place(outcomes, &placing)
     }
 
     fn learn_wordpiece(
         &self,
         counts: &PieceCounts,
         sizes: &[usize],
+        base: Option<&WordPiece>,
         checkpoint: Option<(&mut Checkpoint, Stage)>,
         progress: Progress,
     ) -> Result<Vec<Outcome>, Failure> {
@@ -224,8 +197,11 @@ impl Train {
         if let Some(prefix) = &self.continuing_prefix {
             trainer.options.continuing_prefix = prefix.clone().into_bytes();
         }
-        let special = self.special_tokens("[UNK]")?.into_iter().map(|special| special.token);
-        trainer.special_tokens = special.chain(self.reserved()).map(String::into_bytes).collect();
+        let specials = self.specials("[UNK]", base.is_some())?;
+        let placing = Placing::new(&specials);
+        let special = specials.into_iter().map(|special| special.token);
+        let reserved = self.reserved(base.map(WordPiece::vocab));
+        trainer.special_tokens = special.chain(reserved).map(String::into_bytes).collect();
         trainer.criterion = match self.criterion {
             None | Some(Criterion::Pmi) => wordpiece::Criterion::Pmi,
             Some(Criterion::Frequency) => wordpiece::Criterion::Frequency,
@@ -239,15 +215,22 @@ impl Train {
         if sizes.len() > 1 {
             let mut smallest = trainer.clone();
             smallest.vocab_size = 0;
-            check_smallest(sizes[0], smallest.train(counts, &mut Silent).err(), |error| {
-                error.needed_vocab_size()
-            })?;
+            let tried = match base {
+                Some(model) => smallest.extend(model, counts, &mut Silent).map(|(model, _)| model),
+                None => smallest.train(counts, &mut Silent),
+            };
+            check_smallest(sizes[0], tried.err(), |error| error.needed_vocab_size())?;
         }
+        check_places(&placing, sizes)?;
         let (checkpoint, stage) = checkpoint.unzip();
         let first = made(stage);
         let mut watch = Watch::new(progress, self.open_trace()?, checkpoint);
-        let result = trainer.resume(&first, counts, &mut watch).map_err(refused);
-        let ((model, report), steps) = watch.finish(result)?;
+        watch.placing = placing.clone();
+        let result = match base {
+            Some(model) => trainer.resume_extending(model, &first, counts, &mut watch),
+            None => trainer.resume(&first, counts, &mut watch),
+        };
+        let ((model, report), steps) = watch.finish(result.map_err(refused))?;
         if report.skipped_pieces > 0 || report.dropped_chars > 0 {
             progress.warn(format!(
                 "{} characters are outside of the alphabet ({} times)",
@@ -262,7 +245,7 @@ impl Train {
             outcomes.push(Outcome { model: Model::WordPiece(cut), asked: Some(size), steps });
         }
         outcomes.push(Outcome { model: Model::WordPiece(model), asked: Some(largest), steps });
-        Ok(outcomes)
+        place(outcomes, &placing)
     }
 
     fn learn_unigram(
@@ -270,6 +253,7 @@ impl Train {
         counts: &PieceCounts,
         sizes: &[usize],
         target: Target,
+        base: Option<&Unigram>,
         checkpoint: Option<(&mut Checkpoint, Stage)>,
         progress: Progress,
     ) -> Result<Vec<Outcome>, Failure> {
@@ -280,16 +264,16 @@ impl Train {
         }
         trainer.options.byte_fallback = self.byte_fallback;
         trainer.special_tokens = self
-            .special_tokens("<unk>")?
+            .specials("<unk>", base.is_some())?
             .into_iter()
             .map(|special| SpecialToken {
                 id: special.id.map(TokenId),
                 ..SpecialToken::new(special.token, special.kind)
             })
             .collect();
-        trainer
-            .special_tokens
-            .extend(self.reserved().map(|token| SpecialToken::new(token, TokenKind::Unused)));
+        let reserved = self.reserved(base.map(Unigram::vocab)).into_iter();
+        let reserved = reserved.map(|token| SpecialToken::new(token, TokenKind::Unused));
+        trainer.special_tokens.extend(reserved);
         if let Some(coverage) = self.character_coverage {
             trainer.coverage = coverage;
         }
@@ -327,7 +311,12 @@ impl Train {
                 ControlFlow::Break(())
             }
         };
-        let result = trainer.resume(from, counts, smaller, &mut save, &mut watch);
+        let result = match base {
+            Some(model) => {
+                trainer.resume_extending(model, from, counts, smaller, &mut save, &mut watch)
+            }
+            None => trainer.resume(from, counts, smaller, &mut save, &mut watch),
+        };
         let result = match failure {
             Some(failure) => Err(failure),
             None => result.map_err(refused),
@@ -384,13 +373,41 @@ impl Train {
         self.unk.clone().unwrap_or_else(|| default.to_owned())
     }
 
-    fn reserved(&self) -> impl Iterator<Item = String> {
-        (0..self.reserved).map(|i| format!("<|reserved_{i}|>"))
+    /// The special tokens for a training; on top of a model only those that it may lack, whose ids are
+    /// the next ones.
+    fn specials(&self, unk: &str, is_continued: bool) -> Result<Vec<Special>, Failure> {
+        let mut specials = self.special_tokens(unk)?;
+        if is_continued {
+            specials.retain(|special| special.kind != TokenKind::Unknown);
+            specials.iter_mut().for_each(|special| special.id = None);
+        }
+        Ok(specials)
+    }
+
+    /// The names of reserved tokens, without those that a model has.
+    fn reserved(&self, base: Option<&Vocab>) -> Vec<String> {
+        let taken: HashSet<&[u8]> = base.iter().flat_map(|v| v.iter().map(|t| t.1)).collect();
+        let names = (0..).map(|i| format!("<|reserved_{i}|>"));
+        names.filter(|name| !taken.contains(name.as_bytes())).take(self.reserved).collect()
     }
 
     fn special_and_reserved(&self) -> Vec<String> {
-        self.special.iter().cloned().chain(self.reserved()).collect()
+        self.special.iter().cloned().chain(self.reserved(None)).collect()
     }
+}
+
+/// Refuses chosen ids that a size has not.
+fn check_places(placing: &Placing, sizes: &[usize]) -> Result<(), Failure> {
+    sizes.first().map_or(Ok(()), |&size| placing.check(size))
+}
+
+/// Gives the chosen ids to special tokens.
+fn place(outcomes: Vec<Outcome>, placing: &Placing) -> Result<Vec<Outcome>, Failure> {
+    let place = |outcome: Outcome| {
+        let model = placing.apply(outcome.model)?;
+        Ok(Outcome { model, ..outcome })
+    };
+    outcomes.into_iter().map(place).collect()
 }
 
 /// The merges of a checkpoint.

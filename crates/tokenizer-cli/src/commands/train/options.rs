@@ -155,12 +155,11 @@ impl Train {
         refuse("--reserved", self.reserved > 0, name)?;
         if self.base.is_some() {
             return Err(Failure::usage(
-                "--continue takes lists of merges, --preset sentencepiece \
-                                       makes scores",
+                "SentencePiece's trainer knows no model to begin with: --continue goes without \
+                 --preset sentencepiece",
             ));
         }
         let is_unigram = algorithm == Algorithm::Unigram;
-        refuse("--checkpoint", is_unigram && self.checkpoint.is_some(), name)?;
         if algorithm == Algorithm::Bpe {
             self.unit = Some(Unit::Char);
             self.ties = Some(TieRule::SentencePiece);
@@ -319,28 +318,7 @@ impl Train {
         if self.algorithm == Algorithm::Unigram && !self.follows_sentencepiece() {
             return Ok(specials);
         }
-        // Other trainers number special tokens from 0 without gaps.
-        let mut order: Vec<Option<Special>> = specials.iter().map(|_| None).collect();
-        let (chosen, free): (Vec<_>, Vec<_>) =
-            specials.into_iter().partition(|special| special.id.is_some());
-        let n = order.len();
-        for special in chosen {
-            let id = special.id.unwrap_or(0);
-            let Some(place) = order.get_mut(id as usize) else {
-                return Err(Failure::usage(format!(
-                    "the {n} special tokens have the ids below {n}: {id} is not possible for {}",
-                    special.token
-                )));
-            };
-            *place = Some(special);
-        }
-        let mut free = free.into_iter();
-        for place in &mut order {
-            if place.is_none() {
-                *place = free.next();
-            }
-        }
-        Ok(order.into_iter().flatten().collect())
+        Ok(in_order(specials))
     }
 
     /// Whether nothing is unknown to the model.
@@ -348,6 +326,30 @@ impl Train {
         let by_bytes = self.units() == Unit::Byte;
         matches!(self.algorithm, Algorithm::Bpe | Algorithm::Wordpiece) && by_bytes
     }
+}
+
+/// Special tokens in the order of their ids, which other trainers number from 0 without gaps. Behind
+/// them come those whose chosen id is greater than that: the finished vocabulary is numbered anew.
+fn in_order(specials: Vec<Special>) -> Vec<Special> {
+    let mut near = specials;
+    let mut far = Vec::new();
+    // Each one that is too far leaves fewer places to the others.
+    while let Some(at) = near.iter().rposition(|s| s.id.is_some_and(|id| id as usize >= near.len()))
+    {
+        far.push(near.remove(at));
+    }
+    let mut order: Vec<Option<Special>> = near.iter().map(|_| None).collect();
+    let (chosen, free): (Vec<_>, Vec<_>) = near.into_iter().partition(|s| s.id.is_some());
+    for special in chosen {
+        let id = special.id.unwrap_or(0) as usize;
+        order[id] = Some(special);
+    }
+    let mut free = free.into_iter();
+    for place in order.iter_mut().filter(|place| place.is_none()) {
+        *place = free.next();
+    }
+    far.reverse();
+    order.into_iter().flatten().chain(far).collect()
 }
 
 fn control(token: &str) -> Special {

@@ -9,6 +9,7 @@ use serde::Serialize;
 use tokenizer_core::{Observe, TokenId};
 
 use super::checkpoint::Checkpoint;
+use super::placing::Placing;
 use crate::failure::Failure;
 use crate::output::{AtomicFile, Progress, Unit};
 
@@ -39,6 +40,8 @@ pub(super) struct Watch<'c> {
     phase: &'static str,
     trace: Option<Trace>,
     failure: Option<Failure>,
+    /// Which ids the trace tells.
+    pub(super) placing: Placing,
     /// Steps so far.
     pub(super) steps: u64,
 }
@@ -50,7 +53,9 @@ impl<'c> Watch<'c> {
         checkpoint: Option<&'c mut Checkpoint>,
     ) -> Self {
         let bar = progress.bar("training", 0, Unit::Things);
-        Self { bar, checkpoint, merges: Vec::new(), phase: "", trace, failure: None, steps: 0 }
+        let placing = Placing::default();
+        let merges = Vec::new();
+        Self { bar, checkpoint, merges, phase: "", trace, failure: None, placing, steps: 0 }
     }
 
     fn merged(&mut self, left: TokenId, right: TokenId) {
@@ -138,12 +143,13 @@ fn hex(bytes: &[u8]) -> String {
 impl Observe<bpe::MergeStep> for Watch<'_> {
     fn step(&mut self, step: &bpe::MergeStep) -> ControlFlow<()> {
         self.merged(step.left, step.right);
+        let id = self.placing.of(step.id.0);
         self.write(|| MergeLine {
             step: step.step,
             left: hex(&step.left_bytes),
             right: hex(&step.right_bytes),
             token: hex(&step.token),
-            id: step.id.0,
+            id,
             count: step.count,
             left_count: None,
             right_count: None,
@@ -159,12 +165,13 @@ impl Observe<bpe::MergeStep> for Watch<'_> {
 impl Observe<wordpiece::Merge> for Watch<'_> {
     fn step(&mut self, step: &wordpiece::Merge) -> ControlFlow<()> {
         self.merged(step.left, step.right);
+        let id = self.placing.of(step.id.0);
         self.write(|| MergeLine {
             step: step.step,
             left: hex(&step.left_bytes),
             right: hex(&step.right_bytes),
             token: hex(&step.token),
-            id: step.id.0,
+            id,
             count: step.count,
             left_count: Some(step.left_count),
             right_count: Some(step.right_count),

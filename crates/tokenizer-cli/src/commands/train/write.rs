@@ -10,7 +10,7 @@ use tokenizer::{LoadOptions, RanksSetup, Tokenizer};
 use tokenizer_core::TokenKind;
 
 use super::Train;
-use super::learn::Model;
+use super::model::Model;
 use crate::failure::Failure;
 use crate::model::chain;
 use crate::output::AtomicFile;
@@ -29,11 +29,11 @@ impl Train {
         &self,
         model: Model,
         path: &Path,
-        target: Target,
+        preparation: &Preparation,
         sample: &[String],
     ) -> Result<Written, Failure> {
-        let preparation = self.preparation(target)?;
-        let (format, file) = self.document(&model, &preparation, target)?;
+        let target = preparation.target();
+        let (format, file) = self.document(&model, preparation)?;
         let mut options = LoadOptions::default();
         if target == Target::Tiktoken {
             let pattern =
@@ -64,10 +64,9 @@ impl Train {
         &self,
         model: &Model,
         preparation: &Preparation,
-        target: Target,
     ) -> Result<(&'static str, Vec<u8>), Failure> {
         let learned = model.learned();
-        Ok(match target {
+        Ok(match preparation.target() {
             Target::TokenizerJson => {
                 let document =
                     lift::tokenizer_json(learned, preparation).map_err(Failure::usage)?;
