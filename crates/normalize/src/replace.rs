@@ -163,6 +163,12 @@ pub trait Find: Send + Sync {
     /// Calls `each` with every match in `text`: in order, not overlapping, on character
     /// boundaries; an empty match never at the end of the match before it.
     fn find(&self, text: &str, each: &mut dyn FnMut(Span));
+
+    /// The regular expression, for callers that prove something of one that they know; `None` for
+    /// other patterns.
+    fn regex(&self) -> Option<&str> {
+        None
+    }
 }
 
 impl<F: Fn(&str, &mut dyn FnMut(Span)) + Send + Sync> Find for F {
@@ -191,6 +197,15 @@ impl Replace {
         match &self.pattern {
             Pattern::Literal(pattern) => Some(pattern),
             Pattern::Find(_) => None,
+        }
+    }
+
+    /// The regular expression that is replaced, if the pattern says that it is one.
+    #[must_use]
+    pub fn regex_pattern(&self) -> Option<&str> {
+        match &self.pattern {
+            Pattern::Literal(_) => None,
+            Pattern::Find(pattern) => pattern.regex(),
         }
     }
 

@@ -7,12 +7,13 @@
 
 use bpe::{Alphabet, Bpe, BpeOptions};
 use normalize::{
-    BertNormalizer, Charsmap, Metaspace, Precompiled, Prepend, PrependScheme, Replace,
-    SentencePieceNormalizer, Sequence, SpaceOptions,
+    BertNormalizer, Charsmap, Find, Form, Lowercase, Metaspace, Nmt, Precompiled, Prepend,
+    PrependScheme, Replace, SentencePieceNormalizer, Sequence, SpaceOptions, Strip, StripAccents,
+    UnicodeForm,
 };
 use pretok::{Behavior, Delimiter, PatternSplit};
 use tokenizer::{AddedToken, EncodeOptions, Parts, PieceStep, Policy, Session, Tokenizer};
-use tokenizer_core::{Model, Normalize, Rng, TokenId, TokenKind, Vocab};
+use tokenizer_core::{Model, Normalize, Rng, Span, TokenId, TokenKind, Vocab};
 use unigram::{Compat, Unigram, UnigramOptions};
 use wordpiece::WordPiece;
 
@@ -478,4 +479,111 @@ fn models_of_words() {
         lanes += usize::from(try_out(parts, &mut rng, &alphabet));
     }
     assert!(lanes > 300, "{lanes} lanes");
+}
+
+/// ` {2,}`, without an engine.
+struct Runs;
+
+impl Find for Runs {
+    fn find(&self, text: &str, each: &mut dyn FnMut(Span)) {
+        let mut at = 0;
+        while let Some(start) = text[at..].find("  ") {
+            let start = at + start;
+            at = text.len() - text[start..].trim_start_matches(' ').len();
+            each(Span::new(start, at));
+        }
+    }
+
+    fn regex(&self) -> Option<&str> {
+        Some(" {2,}")
+    }
+}
+
+fn random_step(rng: &mut Rng, alphabet: &[&str]) -> Option<Box<dyn Normalize>> {
+    let forms = [Form::Nfc, Form::Nfd, Form::Nfkc, Form::Nfkd];
+    Some(match rng.below(12) {
+        0 | 1 => Box::new(Precompiled::new(random_charsmap(rng, alphabet)?)),
+        2 => Box::new(UnicodeForm::new(forms[rng.below(4) as usize])),
+        3 => Box::new(StripAccents),
+        4 => Box::new(Lowercase),
+        5 => Box::new(Nmt),
+        6 => Box::new(BertNormalizer::new(true, rng.below(2) == 0, None, rng.below(2) == 0)),
+        7 => Box::new(Strip::new(rng.below(2) == 0, rng.below(2) == 0)),
+        8 => Box::new(Prepend::new(["\u{2581}", " ", "a"][rng.below(3) as usize])),
+        9 => {
+            let pattern = ["``", "a", "ab", ".", "  ", "a ", "\u{2581}"][rng.below(7) as usize];
+            let content = ["\"", "", "b", " ", "x ", "\u{301}"][rng.below(6) as usize];
+            Box::new(Replace::literal(pattern, content))
+        }
+        10 => Box::new(Replace::matches(Runs, [" ", "\u{2581}"][rng.below(2) as usize])),
+        _ => Box::new(Replace::literal(" ", ["\u{2581}", " "][rng.below(2) as usize])),
+    })
+}
+
+#[test]
+fn chains_of_normalizers() {
+    let mut rng = Rng::new(104);
+    let mut lanes = [0; 3];
+    for round in 0..6000 {
+        let alphabet = few(&mut rng);
+        let Some(model) = random_unigram(&mut rng, &alphabet, Compat::HuggingFace) else {
+            continue;
+        };
+        let kind = round % 3;
+        let mut parts = Parts::new(Box::new(model));
+        let mut chain: Vec<Box<dyn Normalize>> =
+            (0..rng.below(4)).filter_map(|_| random_step(&mut rng, &alphabet)).collect();
+        if kind == 0 {
+            chain.push(Box::new(Replace::literal(" ", "\u{2581}")));
+        }
+        if chain.is_empty() {
+            continue;
+        }
+        parts.normalizer = Some(Box::new(chain.into_iter().collect::<Sequence>()));
+        if kind == 2 {
+            parts.steps.push(PieceStep::Split(Box::new(pretok::WhitespaceSplit)));
+        }
+        if kind != 0 {
+            let schemes = [PrependScheme::Always, PrependScheme::Never];
+            let scheme = schemes[rng.below(2) as usize];
+            parts.steps.push(PieceStep::Edit(Box::new(Metaspace::new('\u{2581}', scheme))));
+        }
+        if kind != 2 {
+            parts.steps.push(PieceStep::Split(Box::new(PatternSplit {
+                delimiter: Delimiter::Literal("\u{2581}".to_owned()),
+                behavior: Behavior::MergedWithNext,
+                invert: false,
+            })));
+        }
+        lanes[kind] += usize::from(try_out(parts, &mut rng, &alphabet));
+    }
+    assert!(lanes.iter().all(|&n| n > 300), "{lanes:?} lanes");
+}
+
+/// A grapheme is looked up as a whole, so a letter behind a character of the class Prepend may become
+/// a space.
+#[test]
+fn letters_behind_prepended_characters_are_not_calm() {
+    let mut tokens = vec![("<unk>".to_owned(), TokenKind::Unknown)];
+    for text in ["\u{2581}", "\u{2581}b", "\u{2581}x", "a", "b", "x"] {
+        tokens.push((text.to_owned(), TokenKind::Normal));
+    }
+    let mut options = UnigramOptions::default();
+    options.compat = Compat::HuggingFace;
+    let model = Unigram::new(vocab(&tokens), vec![-1.0; 7], options).unwrap();
+    let mut parts = Parts::new(Box::new(model));
+    let charsmap = Charsmap::from_rules([("\u{600}", " ")]).unwrap();
+    let chain =
+        Sequence::new().then(Precompiled::new(charsmap)).then(Replace::matches(Runs, "\u{2581}"));
+    parts.normalizer = Some(Box::new(chain));
+    let metaspace = Metaspace::new('\u{2581}', PrependScheme::Always);
+    parts.steps.push(PieceStep::Edit(Box::new(metaspace)));
+    parts.steps.push(PieceStep::Split(Box::new(PatternSplit {
+        delimiter: Delimiter::Literal("\u{2581}".to_owned()),
+        behavior: Behavior::MergedWithNext,
+        invert: false,
+    })));
+    let tokenizer = parts.build().unwrap();
+    assert!(tokenizer.has_lane());
+    check(&mut tokenizer.session(), "x x\u{600}a b x  \u{600}a  b");
 }

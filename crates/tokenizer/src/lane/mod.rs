@@ -6,11 +6,12 @@
 //! came, and only what was not met lately is normalized, split and encoded, in the ordinary way.
 //!
 //! A lane is taken only where the parts of a tokenizer prove that it is exact, when it is built:
-//! [`words`] and [`marks`] say what they prove and how. It is never taken by name. Texts with
+//! [`words`], [`marks`] and [`spaces`] say what they prove and how. It is never taken by name. Texts with
 //! offsets, and tokenizers without a proof, take the ordinary pipeline.
 
 mod marks;
 mod masks;
+mod spaces;
 mod words;
 
 use std::borrow::Cow;
@@ -21,6 +22,7 @@ use tokenizer_core::{Encode, Span, Token, TokenId, TokenKind};
 use unigram::{Unigram, UnitSession};
 
 use self::marks::Marks;
+use self::spaces::{Place, Spaces};
 use self::words::{Scratch, Words};
 use crate::pipeline::Parts;
 
@@ -34,12 +36,15 @@ pub(crate) struct Lane {
 enum Kind {
     Words(Box<Words>),
     Marks(Box<Marks>),
+    Spaces(Box<Spaces>),
 }
 
 impl Lane {
     pub(crate) fn of(parts: &Parts) -> Option<Self> {
         let words = Words::of(parts).map(|words| Kind::Words(Box::new(words)));
-        let kind = words.or_else(|| Marks::of(parts).map(|marks| Kind::Marks(Box::new(marks))))?;
+        let marks = || Marks::of(parts).map(|marks| Kind::Marks(Box::new(marks)));
+        let spaces = || Spaces::of(parts).map(|spaces| Kind::Spaces(Box::new(spaces)));
+        let kind = words.or_else(marks).or_else(spaces)?;
         let known = known_units(&kind, parts);
         Some(Self { kind, known })
     }
@@ -58,7 +63,7 @@ fn known_units(kind: &Kind, parts: &Parts) -> piece_table::Words {
         let Ok(text) = str::from_utf8(bytes) else { continue };
         let text = match kind {
             Kind::Words(_) => Cow::Borrowed(text),
-            Kind::Marks(_) => Cow::Owned(text.replace('\u{2581}', " ")),
+            Kind::Marks(_) | Kind::Spaces(_) => Cow::Owned(text.replace('\u{2581}', " ")),
         };
         if !is_text || text.len() > Key::MAX_LEN {
             continue;
@@ -67,6 +72,7 @@ fn known_units(kind: &Kind, parts: &Parts) -> piece_table::Words {
         match kind {
             Kind::Words(lane) => lane.cut(text.as_bytes(), 0, usize::MAX, &mut units),
             Kind::Marks(lane) => lane.cut(text.as_bytes(), 0, usize::MAX, &mut units),
+            Kind::Spaces(lane) => lane.cut(text.as_bytes(), 0, usize::MAX, &mut units),
         };
         if units[..] == [Span::new(0, text.len())] {
             tokens.clear();
@@ -116,6 +122,7 @@ impl<'t> LaneSession<'t> {
         match self.engine.kind {
             Kind::Words(lane) => self.run_words(lane, text, encoder, out, enough),
             Kind::Marks(lane) => self.run_marks(lane, text, is_first, encoder, out, enough),
+            Kind::Spaces(lane) => self.run_spaces(lane, text, encoder, out, enough),
         }
     }
 
@@ -147,6 +154,43 @@ impl<'t> LaneSession<'t> {
             units.clear();
             at = lane.cut(bytes, at, UNITS, units);
             table.encode(bytes, units, &mut miss, out);
+        }
+    }
+
+    fn run_spaces<S: Sink>(
+        &mut self,
+        lane: &'t Spaces,
+        text: &str,
+        encoder: &mut dyn Encode,
+        out: &mut S,
+        enough: impl Fn(&S) -> bool,
+    ) {
+        let Self { engine, table, units, tokens, .. } = self;
+        let bytes = text.as_bytes();
+        let first = lane.first(engine.parts, text);
+        let mut apart =
+            |engine: &mut Engine<'_>, unit: Span, encoder: &mut dyn Encode, out: &mut S| {
+                let place = Place { first: unit.start == 0, last: unit.end == text.len() };
+                let (parts, scratch) = (engine.parts, &mut engine.scratch);
+                tokens.clear();
+                lane.encode(parts, scratch, &text[unit.range()], place, encoder, tokens);
+                out.extend(tokens);
+            };
+        if !first.is_empty() {
+            apart(engine, first, encoder, out);
+        }
+        let mut at = first.end;
+        while at < bytes.len() && !enough(out) {
+            units.clear();
+            at = lane.cut(bytes, at, UNITS, units);
+            let last = units.pop_if(|_| at == bytes.len() && !lane.is_plain_end(bytes));
+            let mut miss = |unit: &[u8], tokens: &mut Vec<Token>| {
+                engine.encode(as_text(unit), encoder, tokens);
+            };
+            table.encode(bytes, units, &mut miss, out);
+            if let Some(last) = last {
+                apart(engine, last, encoder, out);
+            }
         }
     }
 
@@ -295,6 +339,11 @@ impl<'t> Engine<'t> {
         match self.kind {
             Kind::Words(lane) => {
                 lane.encode(self.parts, &mut self.scratch, unit, true, encoder, tokens);
+                forget_lengths(unit, tokens);
+            }
+            Kind::Spaces(lane) => {
+                let (parts, scratch) = (self.parts, &mut self.scratch);
+                lane.encode(parts, scratch, unit, Place::INSIDE, encoder, tokens);
                 forget_lengths(unit, tokens);
             }
             Kind::Marks(lane) => {

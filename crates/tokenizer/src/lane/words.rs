@@ -271,7 +271,7 @@ impl Words {
 pub(super) struct Scratch {
     text: Vec<u8>,
     pub(super) pieces: Vec<Span>,
-    spare: Vec<Span>,
+    pub(super) spare: Vec<Span>,
 }
 
 /// What BERT's normalizer and splitter do to ASCII without blanks: control characters are deleted
@@ -333,7 +333,7 @@ pub(super) fn last_char(text: &[u8]) -> Option<char> {
 }
 
 /// Whether a step does the same to a piece wherever it stands.
-fn works_on_pieces_alone(step: &PieceStep) -> bool {
+pub(super) fn works_on_pieces_alone(step: &PieceStep) -> bool {
     match step {
         PieceStep::Split(_) => true,
         PieceStep::Edit(edit) => edit.as_any().is_some_and(|edit| {

@@ -47,7 +47,7 @@ pub(crate) fn lower(
             doc::Pattern::Regex(pattern) => {
                 let regex = RegexSplitter::with_options(pattern, RegexOptions::oniguruma())
                     .map_err(|error| LowerError::caused(format!("{path}.pattern"), error))?;
-                Replace::matches(Matches(regex), &replace.content)
+                Replace::matches(Matches(regex, pattern.clone()), &replace.content)
             }
         }),
         doc::Normalizer::Sequence(steps) => {
@@ -61,10 +61,14 @@ pub(crate) fn lower(
 }
 
 /// The matches of a regular expression; where the engine passes its limit, those before that place.
-struct Matches(RegexSplitter);
+struct Matches(RegexSplitter, String);
 
 impl normalize::Find for Matches {
     fn find(&self, text: &str, each: &mut dyn FnMut(Span)) {
         let _ = self.0.for_each_match(text, each);
+    }
+
+    fn regex(&self) -> Option<&str> {
+        Some(&self.1)
     }
 }
