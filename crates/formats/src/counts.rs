@@ -2,7 +2,7 @@
 //!
 //! The binary form is sorted, compressed and checksummed, and is read and written as a stream: a
 //! merge of any number of shards keeps one piece of each in memory. The text form, `piece<TAB>count`,
-//! is what any other engine can write.
+//! is what any other engine can write; with the feature `parquet` tables in Parquet are read, too.
 //!
 //! ```
 //! use formats::counts;
@@ -45,6 +45,9 @@
 //! | 8 | number of pieces |
 //! | 8 | sum of the counts |
 //! | 4 | CRC-32 (as in gzip) of all bytes before |
+
+#[cfg(feature = "parquet")]
+pub mod parquet;
 
 use std::io;
 

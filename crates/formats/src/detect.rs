@@ -27,6 +27,8 @@ pub enum Format {
     Counts,
     /// The text form of [`counts`].
     CountsTsv,
+    /// [`counts`] as a Parquet table, which the feature `parquet` reads.
+    CountsParquet,
 }
 
 impl fmt::Display for Format {
@@ -42,6 +44,7 @@ impl fmt::Display for Format {
             Self::Gguf => "GGUF",
             Self::Counts => "piece counts",
             Self::CountsTsv => "piece counts as text",
+            Self::CountsParquet => "piece counts in Parquet",
         })
     }
 }
@@ -69,6 +72,9 @@ pub fn detect(file: &[u8]) -> Option<Format> {
     }
     if file.starts_with(&counts::MAGIC) {
         return Some(Format::Counts);
+    }
+    if file.starts_with(b"PAR1") {
+        return Some(Format::CountsParquet);
     }
     if is_sentencepiece(file) {
         return Some(Format::SentencePiece);

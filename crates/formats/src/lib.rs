@@ -35,6 +35,11 @@
 //! - Time is linear in the file, and memory is what the file holds, never what it claims.
 //! - Ids are at most [`MAX_ID`], so that whoever makes a dense table of them need not fear.
 //! - Writing a document and reading the result gives an equal document.
+//!
+//! # Features
+//!
+//! `parquet` (off by default) reads and writes piece counts as tables in Parquet: `counts::parquet`. It
+//! brings in the crate of that name without Arrow, and Snappy.
 
 mod crc32;
 mod detect;

@@ -853,6 +853,7 @@ fn formats_are_told_apart_by_content_and_by_prefix() {
         (merges.as_bytes(), Some(Format::MergesTxt)),
         (b"[PAD]\n[unused0]\n", Some(Format::VocabTxt)),
         (b"a\t1\nb c\t20\n", Some(Format::CountsTsv)),
+        (b"PAR1\x15\0", Some(Format::CountsParquet)),
         (b"", None),
         (b"\n\n", None),
         (b"{}", None),

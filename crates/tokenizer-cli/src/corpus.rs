@@ -1,7 +1,7 @@
 //! Text to piece counts, with progress, within a bound of memory if one is given.
 
 use std::fs::File;
-use std::io::{self, BufReader, BufWriter, Seek, SeekFrom, Write};
+use std::io::{self, BufReader, BufWriter, Read as _, Seek, SeekFrom, Write};
 use std::path::{Path, PathBuf};
 
 use formats::counts::{self, CountReader, CountWriter, Merge, Positions};
@@ -290,7 +290,7 @@ fn fits(
     )))
 }
 
-/// Reads shards of counts, binary or text, as of texts that follow one another.
+/// Reads shards of counts, of any form, as of texts that follow one another.
 pub(crate) fn read_counts(
     paths: &[PathBuf],
     memory: Option<u64>,
@@ -319,6 +319,55 @@ pub(crate) fn read_counts(
     Ok(Counted { counts, documents: None, bytes: None, sample: Vec::new() })
 }
 
+/// Whether a file begins as a table in Parquet does. What is no regular file does not: nothing of it
+/// is taken.
+fn is_parquet(path: &Path) -> Result<bool, Failure> {
+    if !path.is_file() {
+        return Ok(false);
+    }
+    let (mut file, mut start) = (output::open(path)?, [0; 4]);
+    match file.read_exact(&mut start) {
+        Ok(()) => Ok(detect(&start) == Some(Format::CountsParquet)),
+        Err(error) if error.kind() == io::ErrorKind::UnexpectedEof => Ok(false),
+        Err(error) => Err(Failure::file(path, error)),
+    }
+}
+
+/// Reads a table in Parquet, group by group, without the whole file in memory.
+#[cfg(feature = "parquet")]
+fn read_parquet(path: &Path) -> Result<PieceCounts, Failure> {
+    let file = output::open(path)?;
+    // What a damaged file makes the reader panic about is in its error.
+    let hook = std::panic::take_hook();
+    std::panic::set_hook(Box::new(|_| {}));
+    let counts = counts::parquet::read(file);
+    std::panic::set_hook(hook);
+    counts.map_err(|error| Failure::file(path, chain(&error)))
+}
+
+/// Writes a table in Parquet.
+#[cfg(feature = "parquet")]
+pub(crate) fn write_parquet(path: &Path, counts: &PieceCounts) -> Result<(), Failure> {
+    let mut file = output::AtomicFile::create(path)?;
+    counts::parquet::write(counts, &mut file).map_err(|error| Failure::file(path, error))?;
+    file.commit()
+}
+
+#[cfg(not(feature = "parquet"))]
+fn read_parquet(path: &Path) -> Result<PieceCounts, Failure> {
+    Err(without_parquet(path))
+}
+
+#[cfg(not(feature = "parquet"))]
+pub(crate) fn write_parquet(path: &Path, _: &PieceCounts) -> Result<(), Failure> {
+    Err(without_parquet(path))
+}
+
+#[cfg(not(feature = "parquet"))]
+fn without_parquet(path: &Path) -> Failure {
+    Failure::file(path, "this program was built without Parquet (cargo's --features parquet)")
+}
+
 /// Readers of the shards, if all of them are binary and not packed.
 fn binary_shards(paths: &[PathBuf]) -> Result<Option<Vec<CountReader<BufReader<File>>>>, Failure> {
     let mut readers = Vec::with_capacity(paths.len());
@@ -331,8 +380,11 @@ fn binary_shards(paths: &[PathBuf]) -> Result<Option<Vec<CountReader<BufReader<F
     Ok(Some(readers))
 }
 
-/// Reads one shard.
+/// Reads one shard of any form.
 pub(crate) fn read_shard(path: &Path) -> Result<PieceCounts, Failure> {
+    if is_parquet(path)? {
+        return read_parquet(path);
+    }
     let bytes = input::bytes(path)?;
     let is_tsv = path.extension().is_some_and(|ending| ending == "tsv");
     let result = match detect(&bytes) {

@@ -43,7 +43,7 @@ const OTHERS: &[(&str, &[&str])] = &[
     ("piece-table", &["hashbrown"]),
     ("pretok", &["fancy-regex", "memchr", "regex", "regex-automata", "regex-syntax"]),
     ("normalize", &["hashbrown", "memchr", "unicode-normalization", "unicode-segmentation"]),
-    ("formats", &["base64", "hashbrown", "memchr", "serde", "serde_json"]),
+    ("formats", &["base64", "bytes", "hashbrown", "memchr", "parquet", "serde", "serde_json"]),
     ("encodings", &[]),
     ("bpe", &["hashbrown"]),
     ("wordpiece", &["hashbrown"]),

@@ -22,7 +22,8 @@ use crate::output::{self, AtomicFile, Progress};
 #[command(after_help = "\
 A shard holds each distinct piece of a text with how often it occurs and where it is first. Many
 machines count a part each, one merges and trains. Files that end in .tsv are text: piece, tab,
-count.
+count. Files that end in .parquet are tables with the columns piece (bytes or strings) and count
+(64-bit integers), where the program is built with them.
 
 Example:
   tok counts write part1/ -o part1.counts --pretok gpt2
@@ -43,7 +44,7 @@ pub(crate) struct WriteCounts {
     /// Text: files, directories (recursively), - for standard input
     #[arg(value_name = "FILES", required = true)]
     files: Vec<PathBuf>,
-    /// Where the shard goes; as text where it ends in .tsv
+    /// Where the shard goes; as text where it ends in .tsv, as a table where it ends in .parquet
     #[arg(long, short, value_name = "FILE")]
     out: PathBuf,
     /// How text is cut into pieces
@@ -68,7 +69,7 @@ pub(crate) struct MergeCounts {
     /// The shards, in the order of their texts
     #[arg(value_name = "FILES", required = true)]
     files: Vec<PathBuf>,
-    /// Where the merged shard goes; as text where it ends in .tsv
+    /// Where the merged shard goes; as text where it ends in .tsv, as a table where it ends in .parquet
     #[arg(long, short, value_name = "FILE")]
     out: PathBuf,
     /// The shards count parts of one text with positions of the whole text, not texts that follow
@@ -102,8 +103,7 @@ impl WriteCounts {
         let preparation = Preparation::new(&self.normalizer, &self.pretok, Target::TokenizerJson)
             .map_err(Failure::usage)?;
         output::use_threads(self.threads);
-        let is_text = self.out.extension().is_some_and(|ending| ending == "tsv");
-        if let Some(memory) = self.max_memory.filter(|_| !is_text) {
+        if let Some(memory) = self.max_memory.filter(|_| Form::of(&self.out) == Form::Binary) {
             let mut out = AtomicFile::create(&self.out)?;
             let (pieces, total) = corpus::count_into(
                 &self.files,
@@ -116,7 +116,7 @@ impl WriteCounts {
             out.commit()?;
             return report(&self.out, pieces, total, mode);
         }
-        // The text form is in the order of the text, for which all pieces must be at hand.
+        // The other forms are in the order of the text, for which all pieces must be at hand.
         let need = |pieces: u64, bytes: u64| 48 * pieces + 2 * bytes;
         let counted = corpus::count(
             &self.files,
@@ -138,8 +138,8 @@ impl MergeCounts {
             true => Positions::Shared,
             false => Positions::Consecutive,
         };
-        let is_text = |path: &Path| path.extension().is_some_and(|ending| ending == "tsv");
-        if is_text(&self.out) || self.files.iter().any(|path| is_text(path)) {
+        let is_binary = |path: &Path| Form::of(path) == Form::Binary;
+        if !is_binary(&self.out) || !self.files.iter().all(|path| is_binary(path)) {
             let mut counts = PieceCounts::default();
             for path in &self.files {
                 let shard = corpus::read_shard(path)?;
@@ -203,10 +203,31 @@ impl ShowCounts {
     }
 }
 
-/// Writes a shard; as text where the path ends in `.tsv`.
+/// What a shard is written as.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Form {
+    Binary,
+    Text,
+    Table,
+}
+
+impl Form {
+    /// The form that the ending of a path says.
+    fn of(path: &Path) -> Self {
+        match path.extension().and_then(|ending| ending.to_str()) {
+            Some("tsv") => Self::Text,
+            Some("parquet") => Self::Table,
+            _ => Self::Binary,
+        }
+    }
+}
+
+/// Writes a shard in the form that the path says.
 fn write(path: &Path, counts: &PieceCounts) -> Result<(), Failure> {
-    if path.extension().is_some_and(|ending| ending == "tsv") {
-        return AtomicFile::write(path, counts::to_tsv(counts).as_bytes());
+    match Form::of(path) {
+        Form::Text => return AtomicFile::write(path, counts::to_tsv(counts).as_bytes()),
+        Form::Table => return corpus::write_parquet(path, counts),
+        Form::Binary => {}
     }
     let mut file = AtomicFile::create(path)?;
     counts::write(counts, &mut file).map_err(|error| Failure::file(path, error))?;
