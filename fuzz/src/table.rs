@@ -1,6 +1,6 @@
 //! The table of pieces, of every size and with words or without, against the algorithm behind it.
 
-use piece_table::{Located, PieceTable, Size, Words};
+use piece_table::{Backend, Located, PieceTable, Size, Words};
 use tokenizer_core::{Offset, Token, TokenId};
 
 use super::{Input, joined};
@@ -46,8 +46,10 @@ pub fn run(data: &[u8]) {
         }
     }
     let expected_ids: Vec<TokenId> = expected.iter().map(|token| token.id).collect();
-    for words in [None, Some(&words)] {
-        let mut table = PieceTable::with_size(words, size);
+    let backends = Backend::ALL.into_iter().filter(|backend| backend.is_available());
+    for (words, backend) in backends.flat_map(|b| [(None, b), (Some(&words), b)]) {
+        let table = PieceTable::with_size(words, size);
+        let mut table = table.with_backend(backend).expect("an available one");
         for _ in 0..2 {
             let mut tokens: Vec<Token> = Vec::new();
             table.encode(&text, &spans, &mut algorithm, &mut tokens);

@@ -1,5 +1,7 @@
 //! Pieces as numbers.
 
+use crate::memory::Windows;
+
 /// A piece of 1 to 15 bytes as a number: its bytes, zeros, and its length in the last byte. Equal
 /// keys are equal pieces.
 ///
@@ -55,6 +57,13 @@ impl Key {
     #[must_use]
     pub fn of(text: &[u8], start: usize, len: usize) -> Self {
         assert!(Self::fits(len), "a key holds 1 to 15 bytes");
+        Self::of_fitting(Windows::new(text), start, len)
+    }
+
+    /// As [`of`](Self::of), of a length that is known to fit.
+    #[inline(always)]
+    pub(crate) fn of_fitting(text: Windows<'_>, start: usize, len: usize) -> Self {
+        debug_assert!(Self::fits(len));
         Self::pack(sixteen(text, start, len), len as u8)
     }
 
@@ -131,6 +140,7 @@ impl LongKey {
     /// The key of the piece of `len` bytes at `start`; the length must fit.
     #[inline]
     pub(crate) fn of(text: &[u8], start: usize, len: usize) -> Self {
+        let text = Windows::new(text);
         let rest = len - 16;
         let tail = sixteen(text, start + 16, rest) & MASKS[rest & 15];
         Self([sixteen(text, start, 16), tail | (len as u128) << 120])
@@ -144,10 +154,10 @@ impl LongKey {
 
 /// Sixteen bytes from `start` on, of which `len` lie in the text for sure; others may be anything.
 #[inline(always)]
-fn sixteen(text: &[u8], start: usize, len: usize) -> u128 {
-    match text.get(start..start.wrapping_add(16)).and_then(|bytes| bytes.first_chunk()) {
+fn sixteen(text: Windows<'_>, start: usize, len: usize) -> u128 {
+    match text.at(start) {
         Some(bytes) => u128::from_le_bytes(*bytes),
-        None => at_the_end(text, start, len),
+        None => at_the_end(text.text(), start, len),
     }
 }
 

@@ -56,18 +56,26 @@
 //! which as many count as there are. Longer pieces, and those of many tokens, take slower but
 //! bounded ways; pieces of more than 1024 bytes go to the algorithm each time.
 //!
+//! The two loops, over what is read ahead and over what is given out, are compiled for several machines
+//! ([`Backend`]) and chosen when a table is made. Which one never changes the tokens. Without the
+//! feature `std` (on by default) the choice is made by what the program was compiled for.
+//!
 //! A session's memory is at most about 4 MB, a few KB at first. [`Words`] takes 32 bytes a string,
 //! with room to spare 32 to 64.
 
 #![no_std]
 
 extern crate alloc;
+#[cfg(feature = "std")]
+extern crate std;
 
+mod batch;
 mod key;
 mod memory;
 mod recent;
 mod ring;
 mod run;
+mod simd;
 mod sink;
 mod table;
 mod words;
@@ -75,6 +83,7 @@ mod words;
 pub use key::{Key, hash_bytes};
 pub use memory::prefetch;
 pub use recent::Size;
+pub use simd::Backend;
 pub use sink::{Apart, Located, Sink};
 pub use table::{Miss, PieceTable};
 pub use words::{Words, WordsBuilder};

@@ -3,7 +3,7 @@
 use tokenizer_core::Token;
 
 use crate::key::{Key, LongKey};
-use crate::memory::{Lines, prefetch};
+use crate::memory::Lines;
 use crate::ring::Ring;
 use crate::run::{self, MOST, Word};
 
@@ -22,11 +22,19 @@ pub struct Size {
 impl Default for Size {
     /// About 4 MB: 2.75 for short pieces, 0.75 for longer ones, and a ring of 0.5.
     fn default() -> Self {
-        Self { short: 44 << 10, long: 12 << 10, ring: 1 << 15 }
+        Self::of_bytes(4 << 20)
     }
 }
 
 impl Size {
+    /// About so many bytes in all: 11 of 16 for short pieces, 3 for longer ones, and 2 for the ring. A
+    /// few hundred bytes at least.
+    #[must_use]
+    pub const fn of_bytes(bytes: usize) -> Self {
+        let kilobytes = bytes >> 10;
+        Self { short: 2 + 11 * kilobytes, long: 2 + 3 * kilobytes, ring: 8 * kilobytes }
+    }
+
     /// Hardly anything, for tests that want everything forgotten soon.
     pub const TINY: Self = Self { short: 2, long: 2, ring: 64 };
 }
@@ -40,8 +48,8 @@ impl Size {
 #[derive(Clone, Copy)]
 #[repr(C, align(64))]
 pub(crate) struct Bucket {
-    keys: [Key; 2],
-    runs: [[Word; 4]; 2],
+    pub(crate) keys: [Key; 2],
+    pub(crate) runs: [[Word; 4]; 2],
 }
 
 /// What became of a piece.
@@ -67,12 +75,6 @@ impl Bucket {
         (self.keys[second] == key).then_some(self.runs[second])
     }
 
-    /// The words after the first four of a piece of more than four tokens.
-    #[inline(always)]
-    pub(crate) fn more(&self) -> [Word; 4] {
-        self.runs[1]
-    }
-
     /// Adds a piece of up to four tokens if there is room.
     #[inline]
     pub(crate) fn add(&mut self, key: Key, words: [Word; MOST]) -> Added {
@@ -82,7 +84,7 @@ impl Bucket {
             [_, EMPTY] => 1,
             _ => return Added::Full,
         };
-        self.set(place, key, first_half(words));
+        self.set(place, key, run::halves(words)[0]);
         Added::New
     }
 
@@ -93,7 +95,7 @@ impl Bucket {
 
     /// Puts a piece in, or into the bucket beside. Returns whether another had to go.
     fn put(&mut self, beside: &mut Self, key: Key, words: [Word; MOST]) -> bool {
-        let [first, second] = halves(words);
+        let [first, second] = run::halves(words);
         if run::count(words[0]) > 4 {
             let old =
                 core::mem::replace(self, Self { keys: [key, CONTINUATION], runs: [first, second] });
@@ -137,17 +139,6 @@ impl Bucket {
         }
         true
     }
-}
-
-#[inline(always)]
-fn halves(words: [Word; MOST]) -> [[Word; 4]; 2] {
-    let [a, b, c, d, e, f, g, h] = words;
-    [[a, b, c, d], [e, f, g, h]]
-}
-
-#[inline(always)]
-fn first_half(words: [Word; MOST]) -> [Word; 4] {
-    halves(words)[0]
 }
 
 /// A piece of 16 to 31 bytes and its tokens: a line of cache.
@@ -205,9 +196,10 @@ impl Recent {
         self.size = size;
     }
 
+    /// The lines of short pieces.
     #[inline(always)]
-    pub(crate) fn short(&self, hash: u64) -> &Bucket {
-        self.short.at(hash)
+    pub(crate) fn short(&self) -> &Lines<Bucket> {
+        &self.short
     }
 
     /// As [`beside`](Self::beside); the piece and the older one of its own bucket change places, so
@@ -229,16 +221,6 @@ impl Recent {
     #[inline]
     pub(crate) fn beside(&self, key: Key, hash: u64) -> Option<[Word; 4]> {
         self.short.beside(hash).find(key)
-    }
-
-    #[inline(always)]
-    pub(crate) fn prefetch_short(&self, hash: u64) {
-        self.short.prefetch(hash);
-    }
-
-    #[inline(always)]
-    pub(crate) fn prefetch_beside(&self, hash: u64) {
-        prefetch(self.short.beside(hash));
     }
 
     #[inline(always)]
@@ -269,7 +251,7 @@ impl Recent {
     /// Whether a short piece is in one of its buckets.
     #[inline]
     pub(crate) fn has_short(&self, key: Key, hash: u64) -> bool {
-        self.short(hash).find(key).or_else(|| self.beside(key, hash)).is_some()
+        self.short.at(hash).find(key).or_else(|| self.beside(key, hash)).is_some()
     }
 
     pub(crate) fn put_short(&mut self, key: Key, hash: u64, piece: &[u8], tokens: &[Token]) {

@@ -2,39 +2,75 @@
 
 use alloc::vec::Vec;
 
-use tokenizer_core::{Offset, Token, TokenId};
+use tokenizer_core::{Offset, Span, Token, TokenId};
 
-use crate::memory::push_some;
-use crate::run::{self, Word};
+use crate::memory::Writer;
+use crate::run::{self, MOST, Word};
 
 /// Takes tokens: `Vec<TokenId>` their ids, `Vec<Token>` ids and lengths, `usize` their number,
 /// [`Apart`] which are whose, [`Located`] where they are.
-pub trait Sink: sealed::Packed {
+pub trait Sink: sealed::Open {
     /// Takes tokens one after the other.
     fn extend(&mut self, tokens: &[Token]);
 }
 
 pub(crate) mod sealed {
-    use crate::run::Word;
+    use tokenizer_core::{Span, Token};
 
-    pub trait Packed {
-        /// Takes the first `n` of four packed tokens of a piece of `piece_len` bytes.
-        fn packed(&mut self, words: [Word; 4], n: usize, piece_len: usize);
+    use crate::run::{MOST, Word};
 
-        /// The tokens that follow are of a piece that begins at this byte of the text.
-        #[inline(always)]
-        fn begin_piece(&mut self, _start: usize) {}
+    /// What tokens are given to in a loop: the state is local, so that it can be in registers.
+    pub trait Open {
+        /// See [`Write`].
+        type Writer<'s>: Write
+        where
+            Self: 's;
 
-        /// All tokens of a piece were given.
-        #[inline(always)]
-        fn end_piece(&mut self) {}
+        /// A writer, with room for four tokens of each of so many pieces.
+        fn writer(&mut self, pieces: usize) -> Self::Writer<'_>;
+    }
+
+    /// Takes the tokens of one piece after the other.
+    pub trait Write {
+        /// Takes the first `n` of four packed tokens: all of a piece of up to 15 bytes.
+        fn four(&mut self, words: &[Word; 4], n: usize, piece: Span);
+
+        /// Takes all tokens of a piece.
+        fn eight(&mut self, words: &[Word; MOST], piece: Span);
+
+        /// Takes all tokens of a piece.
+        fn tokens(&mut self, tokens: &[Token], piece: Span);
     }
 }
 
-impl sealed::Packed for Vec<TokenId> {
+use sealed::{Open, Write};
+
+impl Open for Vec<TokenId> {
+    type Writer<'s> = Writer<'s, TokenId>;
+
     #[inline(always)]
-    fn packed(&mut self, words: [Word; 4], n: usize, _: usize) {
-        push_some(self, run::ids(words), n);
+    fn writer(&mut self, pieces: usize) -> Self::Writer<'_> {
+        Writer::new(self, 4 * pieces)
+    }
+}
+
+impl Write for Writer<'_, TokenId> {
+    #[inline(always)]
+    fn four(&mut self, words: &[Word; 4], n: usize, _: Span) {
+        self.push_some(run::ids(words), n);
+    }
+
+    #[inline(always)]
+    fn eight(&mut self, words: &[Word; MOST], _: Span) {
+        let n = run::count(words[0]);
+        let [first, second] = run::halves(*words);
+        self.push_some(run::ids(&first), n.min(4));
+        self.push_some(run::ids(&second), n.saturating_sub(4));
+    }
+
+    #[inline]
+    fn tokens(&mut self, tokens: &[Token], _: Span) {
+        tokens.iter().for_each(|token| self.push(token.id));
     }
 }
 
@@ -44,10 +80,29 @@ impl Sink for Vec<TokenId> {
     }
 }
 
-impl sealed::Packed for Vec<Token> {
+impl Open for Vec<Token> {
+    type Writer<'s> = Writer<'s, Token>;
+
     #[inline(always)]
-    fn packed(&mut self, words: [Word; 4], n: usize, piece_len: usize) {
-        push_some(self, run::tokens(words, piece_len), n);
+    fn writer(&mut self, pieces: usize) -> Self::Writer<'_> {
+        Writer::new(self, 4 * pieces)
+    }
+}
+
+impl Write for Writer<'_, Token> {
+    #[inline(always)]
+    fn four(&mut self, words: &[Word; 4], n: usize, _: Span) {
+        self.push_some(run::tokens(words), n);
+    }
+
+    #[inline]
+    fn eight(&mut self, words: &[Word; MOST], piece: Span) {
+        run::all_tokens(words, piece.len()).for_each(|token| self.push(token));
+    }
+
+    #[inline]
+    fn tokens(&mut self, tokens: &[Token], _: Span) {
+        tokens.iter().for_each(|&token| self.push(token));
     }
 }
 
@@ -57,10 +112,43 @@ impl Sink for Vec<Token> {
     }
 }
 
-impl sealed::Packed for usize {
+/// Counts tokens.
+#[derive(Debug)]
+pub struct Count<'s> {
+    total: &'s mut usize,
+    n: usize,
+}
+
+impl Drop for Count<'_> {
     #[inline(always)]
-    fn packed(&mut self, _: [Word; 4], n: usize, _: usize) {
-        *self += n;
+    fn drop(&mut self) {
+        *self.total += self.n;
+    }
+}
+
+impl Open for usize {
+    type Writer<'s> = Count<'s>;
+
+    #[inline(always)]
+    fn writer(&mut self, _: usize) -> Self::Writer<'_> {
+        Count { total: self, n: 0 }
+    }
+}
+
+impl Write for Count<'_> {
+    #[inline(always)]
+    fn four(&mut self, _: &[Word; 4], n: usize, _: Span) {
+        self.n += n;
+    }
+
+    #[inline(always)]
+    fn eight(&mut self, words: &[Word; MOST], _: Span) {
+        self.n += run::count(words[0]);
+    }
+
+    #[inline(always)]
+    fn tokens(&mut self, tokens: &[Token], _: Span) {
+        self.n += tokens.len();
     }
 }
 
@@ -79,15 +167,48 @@ pub struct Apart<'o> {
     pub ends: &'o mut Vec<usize>,
 }
 
-impl sealed::Packed for Apart<'_> {
-    #[inline(always)]
-    fn packed(&mut self, words: [Word; 4], n: usize, piece_len: usize) {
-        self.tokens.packed(words, n, piece_len);
-    }
+/// The writer of an [`Apart`].
+pub struct ApartWriter<'s> {
+    tokens: Writer<'s, Token>,
+    ends: Writer<'s, usize>,
+}
 
+impl Open for Apart<'_> {
+    type Writer<'s>
+        = ApartWriter<'s>
+    where
+        Self: 's;
+
+    #[inline(always)]
+    fn writer(&mut self, pieces: usize) -> Self::Writer<'_> {
+        ApartWriter { tokens: self.tokens.writer(pieces), ends: Writer::new(self.ends, pieces) }
+    }
+}
+
+impl ApartWriter<'_> {
     #[inline(always)]
     fn end_piece(&mut self) {
         self.ends.push(self.tokens.len());
+    }
+}
+
+impl Write for ApartWriter<'_> {
+    #[inline(always)]
+    fn four(&mut self, words: &[Word; 4], n: usize, piece: Span) {
+        self.tokens.four(words, n, piece);
+        self.end_piece();
+    }
+
+    #[inline]
+    fn eight(&mut self, words: &[Word; MOST], piece: Span) {
+        self.tokens.eight(words, piece);
+        self.end_piece();
+    }
+
+    #[inline]
+    fn tokens(&mut self, tokens: &[Token], piece: Span) {
+        self.tokens.tokens(tokens, piece);
+        self.end_piece();
     }
 }
 
@@ -113,40 +234,77 @@ impl<'o> Located<'o> {
     }
 }
 
-impl sealed::Packed for Located<'_> {
-    #[inline(always)]
-    fn packed(&mut self, words: [Word; 4], n: usize, piece_len: usize) {
-        push_some(self.ids, run::ids(words), n);
-        let begin = self.at;
-        if n == 1 && piece_len > 0 {
-            self.offsets.push(Offset { start: begin, end: begin.wrapping_add(piece_len as u32) });
-            return;
-        }
-        // Words behind the first n are zero and so are their lengths.
-        let ends = run::ends(words).map(|end| begin.wrapping_add(end));
-        let offsets = [
-            Offset { start: begin, end: ends[0] },
-            Offset { start: ends[0], end: ends[1] },
-            Offset { start: ends[1], end: ends[2] },
-            Offset { start: ends[2], end: ends[3] },
-        ];
-        push_some(self.offsets, offsets, n);
-        self.at = ends[3];
-    }
+/// The writer of a [`Located`].
+pub struct LocatedWriter<'s> {
+    ids: Writer<'s, TokenId>,
+    offsets: Writer<'s, Offset>,
+}
+
+impl Open for Located<'_> {
+    type Writer<'s>
+        = LocatedWriter<'s>
+    where
+        Self: 's;
 
     #[inline(always)]
-    fn begin_piece(&mut self, start: usize) {
-        self.at = start as u32;
+    fn writer(&mut self, pieces: usize) -> Self::Writer<'_> {
+        LocatedWriter {
+            ids: self.ids.writer(pieces),
+            offsets: Writer::new(self.offsets, 4 * pieces),
+        }
     }
 }
 
+impl Write for LocatedWriter<'_> {
+    #[inline(always)]
+    fn four(&mut self, words: &[Word; 4], n: usize, piece: Span) {
+        self.ids.four(words, n, piece);
+        let begin = piece.start as u32;
+        let ends = run::ends(words);
+        let [a, b, c, _] = ends;
+        let starts = [0, a, b, c];
+        let offset = |i: usize| Offset {
+            start: begin.wrapping_add(starts[i]),
+            end: begin.wrapping_add(ends[i]),
+        };
+        self.offsets.push_some(core::array::from_fn(offset), n);
+    }
+
+    #[inline]
+    fn eight(&mut self, words: &[Word; MOST], piece: Span) {
+        self.ids.eight(words, piece);
+        self.locate(run::all_tokens(words, piece.len()), piece);
+    }
+
+    #[inline]
+    fn tokens(&mut self, tokens: &[Token], piece: Span) {
+        self.ids.tokens(tokens, piece);
+        self.locate(tokens.iter().copied(), piece);
+    }
+}
+
+impl LocatedWriter<'_> {
+    #[inline]
+    fn locate(&mut self, tokens: impl Iterator<Item = Token>, piece: Span) {
+        locate(piece.start as u32, tokens, |offset| self.offsets.push(offset));
+    }
+}
+
+/// Gives the offsets of tokens that follow each other, and returns where they end.
+#[inline]
+fn locate(mut at: u32, tokens: impl Iterator<Item = Token>, mut give: impl FnMut(Offset)) -> u32 {
+    for token in tokens {
+        let start = at;
+        at = at.wrapping_add(token.len);
+        give(Offset { start, end: at });
+    }
+    at
+}
+
 impl Sink for Located<'_> {
+    /// The first token begins where the last one given here ended.
     fn extend(&mut self, tokens: &[Token]) {
-        for token in tokens {
-            self.ids.push(token.id);
-            let end = self.at.wrapping_add(token.len);
-            self.offsets.push(Offset { start: self.at, end });
-            self.at = end;
-        }
+        Sink::extend(self.ids, tokens);
+        self.at = locate(self.at, tokens.iter().copied(), |offset| self.offsets.push(offset));
     }
 }

@@ -1,14 +1,18 @@
 //! The driver: spans in, tokens out.
 
+use alloc::boxed::Box;
 use alloc::vec::Vec;
 use core::fmt;
 
 use tokenizer_core::{Span, Token};
 
+use crate::batch::{BATCH, Batch, GiveKnown, Locate};
 use crate::key::{Key, LongKey};
 use crate::recent::{Recent, Size};
 use crate::run;
-use crate::{Sink, Words};
+use crate::simd::{Machine, Work};
+use crate::sink::sealed::Write;
+use crate::{Backend, Sink, Words};
 
 /// The algorithm behind a table: asked for pieces that the table does not know.
 ///
@@ -39,10 +43,6 @@ impl<F: FnMut(&[u8], &mut Vec<Token>)> Miss for F {
     }
 }
 
-/// Spans that are looked at together: enough to hide the way to memory, few enough that keys and
-/// hashes stay in the first cache.
-const BATCH: usize = 128;
-
 /// What a session knows of pieces: the model's [`Words`] and those it met lately.
 ///
 /// Remembers up to a fixed size and then forgets; never changes what comes out.
@@ -50,6 +50,9 @@ const BATCH: usize = 128;
 pub struct PieceTable<'w> {
     words: Option<&'w Words>,
     recent: Recent,
+    backend: Backend,
+    /// The pieces that are looked for.
+    batch: Box<Batch>,
     /// Whether the last batch missed often, so that the words are worth prefetching, too.
     is_cold: bool,
     /// The tokens of pieces that were asked for.
@@ -72,11 +75,20 @@ impl<'w> PieceTable<'w> {
         Self {
             words,
             recent: Recent::new(size),
+            backend: Backend::best(),
+            batch: Box::new(Batch::EMPTY),
             is_cold: true,
             tokens: Vec::new(),
             missing: Vec::new(),
             ends: Vec::new(),
         }
+    }
+
+    /// The same with this back end instead of the fastest one; `None` if this machine has it not.
+    #[must_use]
+    pub fn with_backend(mut self, backend: Backend) -> Option<Self> {
+        self.backend = backend;
+        backend.is_available().then_some(self)
     }
 
     /// Whether there are words of a model.
@@ -112,82 +124,26 @@ impl<'w> PieceTable<'w> {
         miss: &mut impl Miss,
         sink: &mut S,
     ) {
-        for batch in pieces.chunks(BATCH) {
-            self.batch(text, batch, miss, sink);
-        }
-    }
-
-    #[inline]
-    fn batch<S: Sink>(&mut self, text: &[u8], pieces: &[Span], miss: &mut impl Miss, sink: &mut S) {
-        let mut keys = [Key([0; 16]); BATCH];
-        let mut hashes = [0; BATCH];
-        let cold = self.words.filter(|_| self.is_cold);
-        for ((piece, key), hash) in pieces.iter().zip(&mut keys).zip(&mut hashes) {
-            let len = piece.end.wrapping_sub(piece.start);
-            if Key::fits(len) {
-                *key = Key::of(text, piece.start, len);
-                *hash = key.hash();
-                self.recent.prefetch_short(*hash);
-                if self.is_cold {
-                    self.recent.prefetch_beside(*hash);
-                }
-                if let Some(words) = cold {
-                    words.prefetch(*hash);
-                }
-            } else if LongKey::fits(len) {
-                *hash = LongKey::of(text, piece.start, len).hash();
-                self.recent.prefetch_long(*hash);
-            }
-        }
-        let mut misses =
-            if self.is_cold { self.warm(text, pieces, &keys, &hashes, miss) } else { 0 };
-        for ((piece, &key), &hash) in pieces.iter().zip(&keys).zip(&hashes) {
-            let len = piece.end.wrapping_sub(piece.start);
-            sink.begin_piece(piece.start);
-            if !Key::fits(len) {
-                self.longer(text, *piece, hash, miss, sink);
-                sink.end_piece();
-                continue;
-            }
-            let bucket = self.recent.short(hash);
-            match bucket.find(key) {
-                Some(words) => {
-                    let n = run::count(words[0]);
-                    sink.packed(words, n.min(4), len);
-                    if n > 4 {
-                        sink.packed(bucket.more(), n - 4, 0);
-                    }
-                }
-                None => {
-                    let is_missing = self.unknown(text, *piece, key, hash, miss, sink);
-                    misses += usize::from(is_missing);
-                }
-            }
-            sink.end_piece();
-        }
-        self.is_cold = misses * 32 > pieces.len();
+        let backend = self.backend;
+        backend.run(Encoding { table: self, text, pieces, miss, sink });
     }
 
     /// Looks for all pieces of a batch and asks for those that are missing together. Returns how
     /// many were. Where little is missing this costs more than it saves.
     #[inline(never)]
-    fn warm(
-        &mut self,
-        text: &[u8],
-        pieces: &[Span],
-        keys: &[Key; BATCH],
-        hashes: &[u64; BATCH],
-        miss: &mut impl Miss,
-    ) -> usize {
+    fn warm(&mut self, text: &[u8], pieces: &[Span], miss: &mut impl Miss) -> usize {
         let mut misses = 0;
         // The last missing piece of each of some hashes: what is missing twice is asked for once.
         let mut last = [0; BATCH];
         self.missing.clear();
-        for ((piece, &key), &hash) in pieces.iter().zip(keys).zip(hashes) {
+        for (i, piece) in pieces.iter().enumerate() {
             let len = piece.end.wrapping_sub(piece.start);
+            let (key, mut hash) = (self.batch.key(i), 0);
             let is_known = if Key::fits(len) {
+                hash = key.hash();
                 self.recent.has_short(key, hash)
             } else if LongKey::fits(len) {
+                hash = self.batch.long_hash(i);
                 let key = LongKey::of(text, piece.start, len);
                 self.recent.long(key, hash).is_some()
             } else {
@@ -239,23 +195,24 @@ impl<'w> PieceTable<'w> {
         text: &[u8],
         piece: Span,
         key: Key,
-        hash: u64,
         miss: &mut impl Miss,
         sink: &mut S,
     ) -> bool {
+        let mut out = sink.writer(1);
         let bytes = &text[piece.range()];
+        let hash = key.hash();
         if let Some(words) = self.recent.fetch(key, hash) {
-            sink.packed(words, run::count(words[0]), piece.len());
+            out.four(&words, run::count(words[0]), piece);
             return false;
         }
-        if let Some([a, b, c, d]) = self.words.and_then(|words| words.get(key, hash)) {
-            sink.packed([a, b, c, d], run::count(a), piece.len());
-            self.recent.put_words(key, hash, [a, b, c, d, 0, 0, 0, 0]);
+        if let Some(words) = self.words.and_then(|words| words.get(key, hash)) {
+            out.four(&words, run::count(words[0]), piece);
+            self.recent.put_words(key, hash, run::whole([words, [0; 4]]));
         } else if let Some(tokens) = self.recent.other(bytes) {
-            sink.extend(tokens);
+            out.tokens(tokens, piece);
         } else {
             self.ask(text, piece, miss);
-            sink.extend(&self.tokens);
+            out.tokens(&self.tokens, piece);
             self.recent.put_short(key, hash, bytes, &self.tokens);
         }
         true
@@ -269,7 +226,7 @@ impl<'w> PieceTable<'w> {
         miss.encode_many(text, &[piece], &mut self.tokens, &mut self.ends);
     }
 
-    /// A piece without a short key.
+    /// A piece without a short key; `hash` is that of its long one, if it has one.
     #[inline(never)]
     fn longer<S: Sink>(
         &mut self,
@@ -279,29 +236,73 @@ impl<'w> PieceTable<'w> {
         miss: &mut impl Miss,
         sink: &mut S,
     ) {
+        let mut out = sink.writer(1);
         let bytes = &text[piece.range()];
-        if LongKey::fits(bytes.len()) {
-            let key = LongKey::of(text, piece.start, bytes.len());
-            if let Some([a, b, c, d, e, f, g, h]) = self.recent.long(key, hash) {
-                let n = run::count(a);
-                sink.packed([a, b, c, d], n.min(4), bytes.len());
-                if n > 4 {
-                    sink.packed([e, f, g, h], n - 4, 0);
-                }
-            } else if let Some(tokens) = self.recent.other(bytes) {
-                sink.extend(tokens);
-            } else {
-                self.ask(text, piece, miss);
-                sink.extend(&self.tokens);
-                self.recent.put_long(key, hash, bytes, &self.tokens);
-            }
+        let key = LongKey::fits(bytes.len()).then(|| LongKey::of(text, piece.start, bytes.len()));
+        if let Some(words) = key.and_then(|key| self.recent.long(key, hash)) {
+            out.eight(&words, piece);
         } else if let Some(tokens) = self.recent.other(bytes) {
-            sink.extend(tokens);
+            out.tokens(tokens, piece);
         } else {
             self.ask(text, piece, miss);
-            sink.extend(&self.tokens);
-            self.recent.put_other(bytes, &self.tokens);
+            out.tokens(&self.tokens, piece);
+            match key {
+                Some(key) => self.recent.put_long(key, hash, bytes, &self.tokens),
+                None => self.recent.put_other(bytes, &self.tokens),
+            }
         }
+    }
+}
+
+/// The whole of [`PieceTable::encode`], as work for a back end.
+struct Encoding<'a, 'w, M, S> {
+    table: &'a mut PieceTable<'w>,
+    text: &'a [u8],
+    pieces: &'a [Span],
+    miss: &'a mut M,
+    sink: &'a mut S,
+}
+
+impl<M: Miss, S: Sink> Work for Encoding<'_, '_, M, S> {
+    type Output = ();
+
+    #[inline(always)]
+    fn run<A: Machine>(mut self, machine: A) {
+        for pieces in self.pieces.chunks(BATCH) {
+            self.batch(machine, pieces);
+        }
+    }
+}
+
+impl<M: Miss, S: Sink> Encoding<'_, '_, M, S> {
+    #[inline(always)]
+    fn batch(&mut self, machine: impl Machine, pieces: &[Span]) {
+        let Self { table, text, miss, sink, .. } = self;
+        let PieceTable { batch, recent, words, is_cold, .. } = &mut **table;
+        let mut misses = 0;
+        if *is_cold {
+            machine.run(Locate::<true> { batch, text, pieces, recent, words: *words });
+            misses = table.warm(text, pieces, *miss);
+        } else {
+            machine.run(Locate::<false> { batch, text, pieces, recent, words: None });
+        }
+        let mut from = 0;
+        loop {
+            let PieceTable { batch, recent, .. } = &mut **table;
+            let lines = recent.short();
+            let out = sink.writer(pieces.len() - from);
+            let at = machine.run(GiveKnown { batch, pieces, lines, from, out });
+            let Some(&piece) = pieces.get(at) else { break };
+            if Key::fits(piece.end.wrapping_sub(piece.start)) {
+                let key = batch.key(at);
+                misses += usize::from(table.unknown(text, piece, key, *miss, *sink));
+            } else {
+                let hash = batch.long_hash(at);
+                table.longer(text, piece, hash, *miss, *sink);
+            }
+            from = at + 1;
+        }
+        table.is_cold = misses * 32 > pieces.len();
     }
 }
 

@@ -1,6 +1,6 @@
 //! Whatever a table remembers or forgets, its answers are the algorithm's.
 
-use piece_table::{Apart, Located, PieceTable, Size, Words};
+use piece_table::{Apart, Backend, Located, PieceTable, Size, Words};
 use proptest::prelude::*;
 use tokenizer_core::{Offset, Rng, Span, Token, TokenId};
 
@@ -101,7 +101,8 @@ fn pieces(rng: &mut Rng, count: usize, longest: u64) -> (Vec<u8>, Vec<Span>) {
 #[test]
 fn tables_of_every_size_equal_the_algorithm() {
     let mut rng = Rng::new(4);
-    for round in 0..40 {
+    let backends = Backend::ALL.into_iter().filter(|backend| backend.is_available()).cycle();
+    for (round, backend) in (0..60).zip(backends) {
         let (text, spans) = pieces(&mut rng, 1500, if round % 4 == 0 { 3000 } else { 80 });
         let words = words(&text, &spans);
         let mut sizes = vec![Size::default(), Size::TINY];
@@ -110,7 +111,8 @@ fn tables_of_every_size_equal_the_algorithm() {
         sizes.push(size);
         for size in sizes {
             for words in [None, Some(&words)] {
-                let mut table = PieceTable::with_size(words, size);
+                let table = PieceTable::with_size(words, size);
+                let mut table = table.with_backend(backend).expect("an available one");
                 for _ in 0..2 {
                     check(&mut table, &text, &spans);
                 }
