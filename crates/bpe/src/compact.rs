@@ -7,7 +7,9 @@ use alloc::vec::Vec;
 
 use tokenizer_core::{Token, TokenId};
 
-use crate::pairs::{NarrowTable, Symbol};
+use crate::engine::Node;
+use crate::longest::PairFilter;
+use crate::pairs::{NarrowTable, PairTable, Symbol};
 
 /// The merges of a model whose symbols begin as single bytes, renumbered so that a symbol's number
 /// is its rank: first all symbols that no merge makes, then the products in order of rank. Then a
@@ -51,37 +53,11 @@ impl Compact {
         n_symbols: usize,
         merges: impl Iterator<Item = RankedMerge> + Clone,
     ) -> Option<Self> {
-        // Ids are ranks already where ids ascend with them and nothing made begins a piece.
-        let mut is_product = vec![false; n_symbols];
-        let mut ids_are_ranks = true;
-        let mut n_merges = 0;
-        let mut last: Option<RankedMerge> = None;
-        for merge in merges.clone() {
-            if last.is_some_and(|last| last.rank >= merge.rank)
-                || is_product[merge.product as usize]
-            {
-                return None;
-            }
-            is_product[merge.product as usize] = true;
-            ids_are_ranks &= last.is_none_or(|last| last.product < merge.product);
-            last = Some(merge);
-            n_merges += 1;
-        }
+        let Renumbered { is_product, n_merges, numbers, tokens } =
+            Renumbered::of(n_symbols, merges.clone())?;
         if units.iter().any(|&unit| is_product[unit as usize]) {
             return None;
         }
-        let (numbers, tokens) = if ids_are_ranks {
-            (None, None)
-        } else {
-            let mut tokens: Vec<TokenId> =
-                (0..n_symbols as u32).filter(|&s| !is_product[s as usize]).map(TokenId).collect();
-            tokens.extend(merges.clone().map(|merge| TokenId(merge.product)));
-            let mut numbers = vec![0; n_symbols];
-            for (&token, number) in tokens.iter().zip(0u32..) {
-                numbers[token.index()] = number;
-            }
-            (Some(numbers), Some(tokens.into()))
-        };
         let number = |symbol: Symbol| {
             numbers.as_ref().map_or(symbol, |numbers: &Vec<u32>| numbers[symbol as usize])
         };
@@ -149,6 +125,12 @@ impl Compact {
         &self.units
     }
 
+    /// Whether numbers are ids.
+    #[inline]
+    pub(crate) fn ids_are_numbers(&self) -> bool {
+        self.tokens.is_none()
+    }
+
     /// Gives tokens with numbers for ids their ids.
     #[inline]
     pub(crate) fn name(&self, numbered: &mut [Token]) {
@@ -168,24 +150,128 @@ impl Compact {
         }
     }
 
-    /// What two numbers become at a place.
-    #[inline(always)]
-    fn entry(&self, left: u32, right: u32, place: usize) -> Entry {
-        match self.pairs.get(left, right) {
-            Some(product) => product << PLACE_BITS | place as u32,
-            None => NEVER,
-        }
-    }
-
-    /// Appends the tokens of a piece of 1 to [`LONGEST`] bytes.
+    /// Appends the tokens of a piece of 1 to [`LONGEST`] bytes. A filter of the pairs, where there is one,
+    /// is nearer than the pairs.
     #[inline]
-    pub(crate) fn merge(&self, piece: &[u8], out: &mut Vec<Token>) {
+    pub(crate) fn merge(&self, filter: Option<&PairFilter>, piece: &[u8], out: &mut Vec<Token>) {
         let mut merging = Merging::EMPTY;
         merging.start(self, piece);
-        while let Some(merged) = merging.merge_next() {
-            merging.look_up(self, merged);
+        match filter {
+            Some(filter) => merging.merge_all(|left, right| {
+                if filter.may_merge(left, right) { self.pairs.get(left, right) } else { None }
+            }),
+            None => merging.merge_all(|left, right| self.pairs.get(left, right)),
         }
-        merging.give_out(self, out);
+        merging.give_out(|number| self.token(number), out);
+    }
+}
+
+/// What [`Compact`] has of the merges, for models whose symbols begin as anything: characters, bytes that
+/// stand for unknown ones, tokens that users defined.
+///
+/// Exists where each rank makes one product and each product has one rank.
+#[derive(Clone)]
+pub(crate) struct Numbered {
+    pairs: PairTable,
+    filter: PairFilter,
+    /// The number of each symbol.
+    numbers: Box<[u32]>,
+    /// The symbol of each number.
+    symbols: Box<[TokenId]>,
+}
+
+impl Numbered {
+    /// From all merges, in order of rank, of symbols below `n_symbols`.
+    pub(crate) fn new(
+        n_symbols: usize,
+        merges: impl Iterator<Item = RankedMerge> + Clone,
+    ) -> Option<Self> {
+        let renumbered = Renumbered::of(n_symbols, merges.clone())?;
+        let numbers = renumbered.numbers.unwrap_or_else(|| (0..n_symbols as u32).collect());
+        let symbols: Option<Box<[TokenId]>> = renumbered.tokens;
+        let symbols = symbols.unwrap_or_else(|| (0..n_symbols as u32).map(TokenId).collect());
+        let mut pairs = NarrowTable::new(n_symbols, renumbered.n_merges)?;
+        let number = |symbol: Symbol| numbers[symbol as usize];
+        let mut filter = PairFilter::new(n_symbols as u32);
+        merges.for_each(|RankedMerge { left, right, product, .. }| {
+            pairs.insert(number(left), number(right), number(product));
+            filter.insert_unlimited(number(left), number(right));
+        });
+        let pairs = PairTable::Narrow(Arc::new(pairs));
+        Some(Self { pairs, filter, numbers: numbers.into(), symbols })
+    }
+
+    /// The merges by number.
+    pub(crate) fn pairs(&self) -> &PairTable {
+        &self.pairs
+    }
+
+    /// The number of a symbol. One that merges with nothing keeps its own.
+    #[inline]
+    pub(crate) fn number(&self, symbol: Symbol) -> u32 {
+        self.numbers.get(symbol as usize).copied().unwrap_or(symbol)
+    }
+
+    /// The symbol of a number.
+    #[inline]
+    pub(crate) fn symbol(&self, number: u32) -> Symbol {
+        self.symbols.get(number as usize).map_or(number, |symbol| symbol.0)
+    }
+
+    /// Appends what merging leaves of 1 to [`LONGEST`] numbers: again numbers, each with how many it was
+    /// made of.
+    #[inline]
+    pub(crate) fn merge(&self, numbers: &[Node], out: &mut Vec<Token>) {
+        let PairTable::Narrow(pairs) = &self.pairs else { unreachable!("made by `new`") };
+        let get = |left, right| {
+            if self.filter.may_merge(left, right) { pairs.get(left, right) } else { None }
+        };
+        let mut merging = Merging::EMPTY;
+        merging.start_numbers(numbers, get);
+        merging.merge_all(get);
+        merging.give_out(TokenId, out);
+    }
+}
+
+/// Numbers for symbols: first those that no merge makes, then the products in order of rank.
+struct Renumbered {
+    is_product: Vec<bool>,
+    n_merges: usize,
+    /// The number of each symbol and the symbol of each number; `None` where symbols are such numbers.
+    numbers: Option<Vec<u32>>,
+    tokens: Option<Box<[TokenId]>>,
+}
+
+impl Renumbered {
+    /// From all merges in order of rank. `None` where ranks or products repeat.
+    fn of(n_symbols: usize, merges: impl Iterator<Item = RankedMerge> + Clone) -> Option<Self> {
+        let mut is_product = vec![false; n_symbols];
+        // Products that ascend with their ranks are their ranks.
+        let mut are_ranks = true;
+        let mut n_merges = 0;
+        let mut last: Option<RankedMerge> = None;
+        for merge in merges.clone() {
+            if last.is_some_and(|last| last.rank >= merge.rank)
+                || is_product[merge.product as usize]
+            {
+                return None;
+            }
+            is_product[merge.product as usize] = true;
+            are_ranks &= last.is_none_or(|last| last.product < merge.product);
+            last = Some(merge);
+            n_merges += 1;
+        }
+        if are_ranks {
+            return Some(Self { is_product, n_merges, numbers: None, tokens: None });
+        }
+        let mut tokens: Vec<TokenId> =
+            (0..n_symbols as u32).filter(|&s| !is_product[s as usize]).map(TokenId).collect();
+        tokens.extend(merges.map(|merge| TokenId(merge.product)));
+        let mut numbers = vec![0; n_symbols];
+        for (&token, number) in tokens.iter().zip(0u32..) {
+            numbers[token.index()] = number;
+        }
+        Some(Self { is_product, n_merges, numbers: Some(numbers), tokens: Some(tokens.into()) })
     }
 }
 
@@ -230,6 +316,26 @@ impl Merging {
         self.len = piece.len();
     }
 
+    #[inline(always)]
+    fn start_numbers(&mut self, numbers: &[Node], pairs: impl Fn(u32, u32) -> Option<u32>) {
+        assert!(numbers.len().wrapping_sub(1) < LONGEST, "a few numbers");
+        for (symbol, node) in self.symbols.iter_mut().zip(numbers) {
+            *symbol = node.symbol;
+        }
+        for ((at, slot), pair) in self.entries.iter_mut().enumerate().zip(numbers.windows(2)) {
+            *slot = entry(pairs(pair[0].symbol, pair[1].symbol), at);
+        }
+        self.begins = u64::MAX >> (64 - numbers.len());
+        self.len = numbers.len();
+    }
+
+    #[inline(always)]
+    fn merge_all(&mut self, pairs: impl Fn(u32, u32) -> Option<u32>) {
+        while let Some(merged) = self.merge_next() {
+            self.look_up(&pairs, merged);
+        }
+    }
+
     /// Merges the pair of lowest rank; its new neighbours are to be looked up then.
     #[inline(always)]
     fn merge_next(&mut self) -> Option<Merged> {
@@ -253,28 +359,36 @@ impl Merging {
     }
 
     #[inline(always)]
-    fn look_up(&mut self, compact: &Compact, merged: Merged) {
+    fn look_up(&mut self, pairs: impl Fn(u32, u32) -> Option<u32>, merged: Merged) {
         let Merged { before, at, behind } = merged;
         let product = self.symbols[at];
         self.entries[at] = match self.symbols.get(behind) {
-            Some(&symbol) => compact.entry(product, symbol, at),
+            Some(&symbol) => entry(pairs(product, symbol), at),
             None => NEVER,
         };
         if let Some(&symbol) = self.symbols.get(before) {
-            self.entries[before] = compact.entry(symbol, product, before);
+            self.entries[before] = entry(pairs(symbol, product), before);
         }
     }
 
     #[inline(always)]
-    fn give_out(&self, compact: &Compact, out: &mut Vec<Token>) {
+    fn give_out(&self, token: impl Fn(u32) -> TokenId, out: &mut Vec<Token>) {
         let mut begins = self.begins;
         while begins != 0 {
             let at = begins.trailing_zeros() as usize % LONGEST;
             begins &= begins - 1;
             let end = if begins == 0 { self.len } else { begins.trailing_zeros() as usize };
-            let id = compact.token(self.symbols[at]);
-            out.push(Token { id, len: (end - at) as u32 });
+            out.push(Token { id: token(self.symbols[at]), len: (end - at) as u32 });
         }
+    }
+}
+
+/// The entry of what two numbers become at a place.
+#[inline(always)]
+fn entry(product: Option<u32>, place: usize) -> Entry {
+    match product {
+        Some(product) => product << PLACE_BITS | place as u32,
+        None => NEVER,
     }
 }
 
@@ -322,7 +436,7 @@ mod tests {
         let list = merges(&[(3, 98, 99, 257), (4, 97, 257, 256), (9, 256, 256, 299)]);
         let compact = Compact::new(&units, 300, list.into_iter()).unwrap();
         let mut out = Vec::new();
-        compact.merge(b"abcabcbc", &mut out);
+        compact.merge(None, b"abcabcbc", &mut out);
         let token = |id, len| Token { id: TokenId(id), len };
         assert_eq!(out, [token(299, 6), token(257, 2)]);
     }

@@ -8,10 +8,14 @@ use tokenizer_core::{Encode, Model, Offset, Rng, Span, Token, TokenId, TokenKind
 use crate::Bpe;
 use crate::compact::{Compact, LONGEST};
 use crate::engine::{Blind, Node, Scratch, Watch};
-use crate::longest::{Guess, Longest};
+use crate::longest::{Guess, Longest, PairFilter};
 use crate::memory::Memory;
 use crate::model::Context;
 use crate::pairs::Symbol;
+
+mod windows;
+
+use windows::{SIZES, Windows};
 
 /// A session of a [`Bpe`]: the model, the pieces it met lately, and scratch memory, which grows to
 /// the longest piece seen and is reused.
@@ -37,8 +41,7 @@ struct Merger<'m> {
     buffer: Vec<u8>,
     splits: Splits,
     stack: Vec<Node>,
-    /// The tokens of a window of a long piece.
-    window: Vec<Token>,
+    windows: Windows,
     /// How many pieces the table asked for, and how many have to be before more is done about them.
     asked: usize,
     patience: usize,
@@ -50,7 +53,6 @@ struct Merger<'m> {
     memory: Option<Memory>,
     memory_size: usize,
     guesses: Vec<Guess>,
-    hard_windows: usize,
 }
 
 /// A session that asked for so many pieces has what finds tokens fast built: that costs about as much
@@ -80,7 +82,7 @@ impl<'m> Encoder<'m> {
                 buffer: Vec::new(),
                 splits: Splits::default(),
                 stack: Vec::new(),
-                window: Vec::new(),
+                windows: Windows::default(),
                 asked: 0,
                 patience: ASKED_BEFORE_WORDS.min(size.short),
                 asked_bytes: 0,
@@ -88,7 +90,6 @@ impl<'m> Encoder<'m> {
                 memory: None,
                 memory_size,
                 guesses: Vec::new(),
-                hard_windows: 0,
             },
         }
     }
@@ -287,7 +288,7 @@ impl Merger<'_> {
                 self.guesses.push(Guess::new(piece.start, piece.end));
             }
         }
-        if self.guesses.len() > 1 {
+        if self.guesses.len() > 1 && !self.windows.is_dense() {
             longest.guess(compact, text, &mut self.guesses);
         }
         for ((found, &hash), piece) in found.iter_mut().zip(&hashes).zip(pieces) {
@@ -301,16 +302,29 @@ impl Merger<'_> {
                 let bytes = &text[piece.range()];
                 if let Some(id) = longest.long_alone(bytes) {
                     tokens.push(Token { id, len: bytes.len() as u32 });
-                } else if piece.len() <= 2 * WINDOW
+                } else if piece.len() <= SEARCHED
+                    && !(self.windows.is_dense() && piece.len() > SURE)
                     && longest.encode(compact, text, &guess, 2 * piece.len() + 8, tokens)
                 {
                     let new = &mut tokens[first..];
+                    self.windows.note(new.len(), piece.len());
                     if let Some(memory) = &mut self.memory {
                         memory.put(hash, new);
                     }
                     compact.name(new);
                 } else {
+                    let is_searched = piece.len() <= SEARCHED;
+                    if is_searched {
+                        // The longest tokens were not found, and need not be tried once more.
+                        self.windows.is_dense_for(piece.len());
+                    }
                     self.merge(bytes, tokens);
+                    if let Some(memory) = &mut self.memory
+                        && is_searched
+                        && compact.ids_are_numbers()
+                    {
+                        memory.put(hash, &tokens[first..]);
+                    }
                 }
             }
             end_piece(tokens.len());
@@ -351,87 +365,33 @@ impl Merger<'_> {
     #[inline]
     fn merge(&mut self, piece: &[u8], tokens: &mut Vec<Token>) {
         match self.model.compact() {
-            Some(compact) if (1..=LONGEST).contains(&piece.len()) => compact.merge(piece, tokens),
-            Some(compact) if piece.len() > 2 * WINDOW => {
+            Some(compact) if (1..=LONGEST).contains(&piece.len()) => {
+                self.windows.merged(piece.len());
+                compact.merge(self.filter(), piece, tokens);
+            }
+            Some(compact) => {
                 if piece.len() > LONG && self.longest.is_none() {
                     self.longest = self.model.longest().map(|longest| (compact, longest));
                 }
-                self.merge_windows(piece, WINDOW, OVERLAP, tokens);
+                self.merge_windows(compact, piece, SIZES, tokens);
             }
-            _ => self.merge_in(Context::WHOLE, piece, tokens),
+            None => self.merge_in(Context::WHOLE, piece, tokens),
         }
     }
 
-    /// Merges a long piece of single bytes in windows that overlap, so that the memory of the process
-    /// stays in a near cache.
-    ///
-    /// Exact, because tokens are the encoding of their text if and only if each two neighbours are
-    /// the encoding of theirs. If: until some merge crosses a border of the tokens, the process does
-    /// in the text of any two neighbours what it does in that text alone, where none crosses. Only
-    /// if: nothing crossed the ends of the two, so what happened between was what happens there alone.
-    /// (Berglund & van der Merwe 2023, Formalizing BPE Tokenization, <https://arxiv.org/abs/2309.08715>.)
-    /// So two encodings of parts that overlap and share a token join there: all neighbours left of it
-    /// and right of it are neighbours in one of them.
-    fn merge_windows(
-        &mut self,
-        piece: &[u8],
-        window: usize,
-        overlap: usize,
-        tokens: &mut Vec<Token>,
-    ) {
-        debug_assert!(overlap < window);
-        let first = tokens.len();
-        let mut next = core::mem::take(&mut self.window);
-        let mut end = window.min(piece.len());
-        self.encode_part(&piece[..end], tokens);
-        while end < piece.len() {
-            // The tokens at hand are the encoding of the piece up to `end`. Back to where one begins:
-            let (mut at, mut start) = (tokens.len(), end);
-            while at > first && end - start < overlap {
-                at -= 1;
-                start -= tokens[at].len as usize;
-            }
-            let new_end = (end + window - overlap).min(piece.len());
-            next.clear();
-            self.encode_part(&piece[start..new_end], &mut next);
-            let Some((kept, from)) = shared(&tokens[at..], &next) else {
-                // As one, then: it takes longer, but not more than it always would.
-                tokens.truncate(first);
-                self.merge_in(Context::WHOLE, piece, tokens);
-                break;
-            };
-            tokens.truncate(at + kept);
-            tokens.extend_from_slice(&next[from..]);
-            end = new_end;
-        }
-        self.window = next;
-    }
-
-    /// Appends the tokens of a window. Where the longest tokens are mostly wrong, as in random letters,
-    /// merging is faster; then that is what is done for some windows.
-    fn encode_part(&mut self, part: &[u8], tokens: &mut Vec<Token>) {
-        self.hard_windows = self.hard_windows.saturating_sub(1);
-        if let Some((compact, longest)) = self.longest
-            && self.hard_windows == 0
-        {
-            let first = tokens.len();
-            let guess = Guess::new(0, part.len());
-            if longest.encode(compact, part, &guess, part.len() / 8, tokens) {
-                compact.name(&mut tokens[first..]);
-                return;
-            }
-            self.hard_windows = 32;
-        }
-        self.merge_in(Context::WHOLE, part, tokens);
+    /// The filter of pairs, once there is one.
+    #[inline]
+    fn filter(&self) -> Option<&PairFilter> {
+        self.longest.map(|(_, longest)| longest.crossing())
     }
 
     fn merge_in(&mut self, context: Context, piece: &[u8], tokens: &mut Vec<Token>) {
         self.start(piece, context);
         let Self { model, scratch, nodes, splits, .. } = self;
-        if model.splits_unused() {
-            scratch.merge_all(model.pairs(), nodes, splits);
-        } else {
-            scratch.merge_all(model.pairs(), nodes, &mut Blind);
+        match model.numbered() {
+            Some(numbered) => self.merge_nodes(numbered, SIZES),
+            None if model.splits_unused() => scratch.merge_all(model.pairs(), nodes, splits),
+            None => scratch.merge_all(model.pairs(), nodes, &mut Blind),
         }
         self.finish(piece, tokens);
     }
@@ -501,30 +461,10 @@ impl Merger<'_> {
 
 /// So many bytes are worth as much as [`ASKED_BEFORE_WORDS`] pieces.
 const LONG: usize = 1 << 16;
-/// Longer pieces than two of these are merged in windows of so many bytes.
-const WINDOW: usize = 2048;
-/// Windows share at least so many bytes, in which they have to agree on one token.
-const OVERLAP: usize = 128;
-
-/// Where two lists of tokens that begin at the same place have the same token at the same place: how
-/// many tokens of each end with it.
-fn shared(left: &[Token], right: &[Token]) -> Option<(usize, usize)> {
-    let (mut i, mut j) = (0, 0);
-    let (mut left_at, mut right_at) = (0, 0);
-    while let (Some(a), Some(b)) = (left.get(i), right.get(j)) {
-        if left_at == right_at && a == b {
-            return Some((i + 1, j + 1));
-        }
-        if left_at <= right_at {
-            left_at += a.len;
-            i += 1;
-        } else {
-            right_at += b.len;
-            j += 1;
-        }
-    }
-    None
-}
+/// Pieces that are not longer are found by the longest tokens first in any text.
+const SURE: usize = 8;
+/// Longer pieces are not looked for, neither among the tokens nor in the memory.
+const SEARCHED: usize = 4096;
 
 fn flush(unknown: &mut Option<Node>, tokens: &mut Vec<Token>) {
     if let Some(node) = unknown.take() {
@@ -598,7 +538,7 @@ impl Watch for Splits {
 }
 
 #[cfg(test)]
-mod tests {
+pub(super) mod tests {
     use alloc::vec;
 
     use tokenizer_core::Vocab;
@@ -607,7 +547,7 @@ mod tests {
     use crate::BpeOptions;
 
     /// A model of all bytes and random merges over a few of them.
-    fn random_model(rng: &mut Rng, letters: &[u8], n_merges: usize) -> Bpe {
+    pub(super) fn random_model(rng: &mut Rng, letters: &[u8], n_merges: usize) -> Bpe {
         let mut tokens: Vec<Vec<u8>> = (0..=255).map(|byte| vec![byte]).collect();
         let mut ids: Vec<u32> = letters.iter().map(|&byte| u32::from(byte)).collect();
         let mut merges = Vec::new();
@@ -628,43 +568,6 @@ mod tests {
         }
         let vocab = Vocab::from_tokens(&tokens).unwrap();
         Bpe::from_merges(vocab, merges, BpeOptions::default()).unwrap()
-    }
-
-    #[test]
-    fn windows_are_the_whole() {
-        let mut rng = Rng::new(1);
-        let (mut windowed, mut compacts) = (0, 0);
-        for round in 0..600 {
-            let letters = &b"abc d"[..1 + round % 5];
-            let n_merges = 1 + rng.below(60) as usize;
-            let model = random_model(&mut rng, letters, n_merges);
-            compacts += usize::from(model.compact().is_some());
-            let mut session = model.session();
-            let mut fast = model.session();
-            fast.merger.longest = model.compact().zip(model.longest());
-            for _ in 0..10 {
-                let len = rng.below(400) as usize;
-                let mut piece: Vec<u8> =
-                    (0..len).map(|_| letters[rng.below(letters.len() as u64) as usize]).collect();
-                if rng.below(3) == 0 && len > 0 {
-                    // A run, in which windows agree late or never.
-                    let from = rng.below(len as u64) as usize;
-                    piece[from..].fill(letters[0]);
-                }
-                let mut whole = Vec::new();
-                session.merger.merge_in(Context::WHOLE, &piece, &mut whole);
-                for (window, overlap) in [(2, 1), (5, 1), (8, 4), (30, 3), (64, 40), (100, 99)] {
-                    // What stands before the piece's tokens stays.
-                    let mut tokens = vec![Token { id: TokenId(7), len: 1 }];
-                    session.merger.merge_windows(&piece, window, overlap, &mut tokens);
-                    assert_eq!(tokens.split_off(1), whole, "{window} {overlap} {piece:?}");
-                    fast.merger.merge_windows(&piece, window, overlap, &mut tokens);
-                    assert_eq!(tokens.split_off(1), whole, "{window} {overlap} {piece:?}");
-                    windowed += 1;
-                }
-            }
-        }
-        assert!(windowed == 36_000 && compacts > 500, "{compacts}");
     }
 
     #[test]
@@ -712,20 +615,5 @@ mod tests {
             }
         }
         assert!(models > 300 && found > 100 * given_up, "{models} {found} {given_up}");
-    }
-
-    #[test]
-    fn shared_tokens_stand_at_the_same_place() {
-        let tokens = |list: &[(u32, u32)]| -> Vec<Token> {
-            list.iter().map(|&(id, len)| Token { id: TokenId(id), len }).collect()
-        };
-        let left = tokens(&[(1, 2), (2, 1), (1, 2), (3, 4)]);
-        assert_eq!(shared(&left, &left), Some((1, 1)));
-        // The token 1 at place 3 in both.
-        assert_eq!(shared(&left, &tokens(&[(9, 3), (1, 2)])), Some((3, 2)));
-        // Another token at place 3; the same token at another place.
-        assert_eq!(shared(&left, &tokens(&[(9, 3), (8, 2), (4, 1)])), None);
-        assert_eq!(shared(&left, &tokens(&[(9, 1), (1, 2)])), None);
-        assert_eq!(shared(&left, &[]), None);
     }
 }

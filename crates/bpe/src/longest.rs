@@ -117,6 +117,12 @@ impl Longest {
         Some(Self { finder, parts, first_product, crossing, alone, long_alone })
     }
 
+    /// The pairs that merge, and a few that do not.
+    #[inline(always)]
+    pub(crate) fn crossing(&self) -> &PairFilter {
+        &self.crossing
+    }
+
     /// Asks for the memory where a short piece is looked for among the tokens.
     #[inline(always)]
     pub(crate) fn prefetch(&self, hash: u64) {
@@ -518,7 +524,7 @@ fn hash_eight(eight: u64) -> usize {
 /// There is a set for each power of two, of the pairs whose products are less. Limits fall as merges are
 /// undone, and small limits ask small sets, which are near.
 #[derive(Clone)]
-struct PairFilter {
+pub(crate) struct PairFilter {
     /// The set of the products below `1 << level` has `1 << level - 3` words, and so many are in front of
     /// it.
     words: Box<[u64]>,
@@ -530,7 +536,7 @@ const LOWEST: u32 = 8;
 
 impl PairFilter {
     /// For products up to `max_product`.
-    fn new(max_product: u32) -> Self {
+    pub(crate) fn new(max_product: u32) -> Self {
         let top = level(max_product.saturating_add(1)).max(LOWEST);
         Self { words: vec![0; 2 << (top - 3)].into(), top }
     }
@@ -550,6 +556,19 @@ impl PairFilter {
             let (word, bits) = Self::place(left, right, level);
             self.words[word] |= bits;
         }
+    }
+
+    /// As [`insert`](Self::insert), for [`may_merge`](Self::may_merge) alone.
+    pub(crate) fn insert_unlimited(&mut self, left: u32, right: u32) {
+        let (word, bits) = Self::place(left, right, self.top);
+        self.words[word] |= bits;
+    }
+
+    /// Whether the pair may become anything.
+    #[inline(always)]
+    pub(crate) fn may_merge(&self, left: u32, right: u32) -> bool {
+        let (word, bits) = Self::place(left, right, self.top);
+        self.words[word] & bits == bits
     }
 
     /// Whether the pair may become a product less than `limit`.

@@ -7,7 +7,7 @@ use hashbrown::HashMap;
 use piece_table::{Size, Words};
 use tokenizer_core::{Decode, DecodeError, Encode, Model, Token, TokenId, TokenKind, Vocab, utf8};
 
-use crate::compact::{Compact, RankedMerge};
+use crate::compact::{Compact, Numbered, RankedMerge};
 use crate::engine::{Blind, Node, Scratch};
 use crate::error::{BuildErrorKind, LONGEST_UNUSED};
 use crate::frozen::Frozen;
@@ -27,6 +27,8 @@ pub struct Bpe {
     pairs: PairTable,
     /// The same merges for short pieces, where they allow it.
     compact: Option<Compact>,
+    /// The same merges where they do not allow that, but this.
+    numbered: Option<Numbered>,
     /// Tokens that merging alone makes of their own text.
     reachable: Bits,
     /// Tokens that the piece of their own text encodes to, merged or not.
@@ -352,6 +354,7 @@ impl Bpe {
             options,
             pairs: PairTable::Wide(WideTable::with_capacity(0)),
             compact: None,
+            numbered: None,
             reachable: Bits::new(tokens),
             whole: Bits::new(tokens),
             makes_whole: false,
@@ -478,12 +481,14 @@ impl Bpe {
         self.find_compact(merges.iter().copied());
     }
 
-    /// Fills `compact` from all merges in order of rank, where pieces begin as bytes.
+    /// Fills `compact`, where pieces begin as bytes, or else `numbered` from all merges in order of rank.
     fn find_compact(&mut self, merges: impl Iterator<Item = RankedMerge> + Clone) {
-        if !self.plain_bytes {
-            return;
+        if self.plain_bytes {
+            self.compact = Compact::new(&self.units, self.vocab.len(), merges.clone());
         }
-        self.compact = Compact::new(&self.units, self.vocab.len(), merges);
+        if self.compact.is_none() {
+            self.numbered = Numbered::new(self.vocab.len() + self.extra.len(), merges);
+        }
         let pairs = self.compact.as_ref().and_then(Compact::pairs_of_ids);
         if let (Rules::Ranks, Some(pairs)) = (&self.rules, pairs) {
             self.pairs = PairTable::Narrow(pairs);
@@ -661,6 +666,12 @@ impl Bpe {
     #[inline]
     pub(crate) fn compact(&self) -> Option<&Compact> {
         self.compact.as_ref()
+    }
+
+    /// The merges of a model that has no `compact`, where they allow it. Then no affixes play a part, and
+    /// no unused pieces are split.
+    pub(crate) fn numbered(&self) -> Option<&Numbered> {
+        self.numbered.as_ref()
     }
 
     pub(crate) fn pairs(&self) -> &PairTable {

@@ -150,7 +150,8 @@ fn key(left: Symbol, right: Symbol) -> u64 {
 /// Pairs and what they become, without ranks: 8 bytes a slot, at most 4/7 full.
 #[derive(Clone)]
 pub(crate) struct NarrowTable {
-    /// `left << 43 | right << 22 | product`; all ones where free.
+    /// The complement of `left << 43 | right << 22 | product`; 0 where free, so that what is free need not be
+    /// written and the system gives no memory for it before it is used.
     slots: Box<[u64]>,
     max_product: Symbol,
 }
@@ -158,7 +159,13 @@ pub(crate) struct NarrowTable {
 /// Symbols are less than all ones, so that no pair looks like a free slot.
 const SYMBOL_BITS: u32 = 21;
 const PRODUCT_BITS: u32 = u64::BITS - 2 * SYMBOL_BITS;
-const FREE: u64 = u64::MAX;
+const FREE: u64 = 0;
+
+/// What a slot holds.
+#[inline(always)]
+fn narrow_slot(left: Symbol, right: Symbol, product: Symbol) -> u64 {
+    !((u64::from(left) << SYMBOL_BITS | u64::from(right)) << PRODUCT_BITS | u64::from(product))
+}
 
 impl NarrowTable {
     /// A table for that many pairs of symbols below `n_symbols`. `None` where they are too many.
@@ -175,12 +182,12 @@ impl NarrowTable {
         if (left | right) >> SYMBOL_BITS != 0 {
             return None;
         }
-        let key = u64::from(left) << SYMBOL_BITS | u64::from(right);
+        let key = narrow_slot(left, right, 0) >> PRODUCT_BITS;
         let mut at = self.home(key);
         loop {
             let slot = self.slots[at];
             if slot >> PRODUCT_BITS == key {
-                return Some(slot as Symbol & ((1 << PRODUCT_BITS) - 1));
+                return Some(!slot as Symbol & ((1 << PRODUCT_BITS) - 1));
             }
             if slot == FREE {
                 return None;
@@ -193,8 +200,8 @@ impl NarrowTable {
     pub(crate) fn iter(&self) -> impl Iterator<Item = (Symbol, Symbol, Symbol)> {
         let mask = (1 << SYMBOL_BITS) - 1;
         self.slots.iter().filter(|&&slot| slot != FREE).map(move |&slot| {
-            let key = slot >> PRODUCT_BITS;
-            let product = slot & ((1 << PRODUCT_BITS) - 1);
+            let key = !slot >> PRODUCT_BITS;
+            let product = !slot & ((1 << PRODUCT_BITS) - 1);
             ((key >> SYMBOL_BITS) as Symbol, (key & mask) as Symbol, product as Symbol)
         })
     }
@@ -206,12 +213,12 @@ impl NarrowTable {
 
     /// Adds a pair that was not added before.
     pub(crate) fn insert(&mut self, left: Symbol, right: Symbol, product: Symbol) {
-        let key = u64::from(left) << SYMBOL_BITS | u64::from(right);
+        let key = narrow_slot(left, right, 0) >> PRODUCT_BITS;
         let mut at = self.home(key);
         while self.slots[at] != FREE {
             at = self.after(at);
         }
-        self.slots[at] = key << PRODUCT_BITS | u64::from(product);
+        self.slots[at] = narrow_slot(left, right, product);
         self.max_product = self.max_product.max(product);
     }
 
