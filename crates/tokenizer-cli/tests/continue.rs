@@ -136,7 +136,11 @@ fn unigram_goes_on_with_pieces() {
     assert!(pieces(&new).starts_with(&pieces(&old)));
     let german = folder.at("de.txt");
     let train = ["train", "unigram", &german, "--vocab-size", "700", "--continue", &old];
-    run(train).code(2).says("another way");
+    run(train.iter().chain(&["--normalizer", "nfkc"])).code(2).says("another way");
+    // Without a name the rules are those of the file.
+    let same = folder.at("same.model");
+    run(train.iter().chain(&["-o", &same])).code(0);
+    assert_eq!(std::fs::read(&new).unwrap(), std::fs::read(same).unwrap());
     let json = folder.at("new.json");
     run(train.iter().chain(&["-o", &json, "--normalizer", "nmt_nfkc"]))
         .code(2)
@@ -152,15 +156,17 @@ fn what_sentencepiece_trained_is_continued_with_its_spaces() {
     run(preset.iter().chain(&["sentencepiece"])).code(0);
     let go_on =
         ["train", "unigram", &german, "-o", &new, "--vocab-size", "600", "--continue", &old];
-    let go_on = go_on.iter().chain(&["--normalizer", "nmt_nfkc"]);
-    run(go_on.clone()).code(0);
+    run(go_on.iter().chain(&["--normalizer", "nmt_nfkc"])).code(0);
+    let named = std::fs::read(&new).unwrap();
+    run(go_on).code(0);
+    assert_eq!(std::fs::read(&new).unwrap(), named);
     // Spaces that are doubled are one, as in the old model.
     for text in ["Menschen  und   Rechte", " all  human beings "] {
         let single: Vec<&str> = text.split_whitespace().collect();
         let encode = |text: &str| ids(&run(["encode", "--model", &new, "--", text]).code(0));
         assert_eq!(encode(text), encode(&single.join(" ")));
     }
-    run(go_on.chain(&["--preset", "sentencepiece"])).code(2).says("knows no model");
+    run(go_on.iter().chain(&["--preset", "sentencepiece"])).code(2).says("knows no model");
 }
 
 #[test]

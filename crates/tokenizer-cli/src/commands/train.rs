@@ -162,7 +162,7 @@ pub(crate) struct Train {
     pub(crate) seed_size: Option<usize>,
     /// Trains more tokens on top of this tokenizer (bpe with merges, wordpiece, unigram): no id of it
     /// moves, and texts without new tokens keep their ids. Sizes count old and new tokens; give the
-    /// splitter and normalizer of the file
+    /// splitter and normalizer of the file (but of a .model, which is taken at its word)
     #[arg(long = "continue", value_name = "FILE", help_heading = "Algorithm")]
     pub(crate) base: Option<PathBuf>,
     #[command(flatten)]
@@ -365,7 +365,10 @@ impl Train {
         let summary = json!({
             "algorithm": self.algorithm.name(),
             "splitter": preparation.splitter().spec(),
-            "normalizer": self.normalizer_name(target),
+            "normalizer": match (&self.normalizer, &base, target) {
+                (None, Some(_), Target::SentencePiece) => "that of --continue",
+                _ => self.normalizer_name(target),
+            },
             "documents": counted.documents,
             "bytes": counted.bytes,
             "distinct_pieces": counted.counts.len(),

@@ -44,6 +44,8 @@ pub struct Preparation {
     pub(super) tidies_spaces: bool,
     /// The compiled rules of each named set: making them takes long.
     charsmaps: Vec<(NamedRules, Charsmap)>,
+    /// The rules of an older SentencePiece model, in the place of all others.
+    older: Option<Charsmap>,
     normalizer: Option<Box<dyn Normalize>>,
     splitter: Splitter,
 }
@@ -152,6 +154,7 @@ impl Preparation {
             marks_spaces,
             tidies_spaces: false,
             charsmaps,
+            older: None,
             normalizer: None,
             splitter: split,
         };
@@ -206,8 +209,31 @@ impl Preparation {
         }
     }
 
+    /// This preparation with the rules of an older SentencePiece model, by the name that it has for
+    /// them and in their compiled form, which is empty if there are none. Models carry the rules of
+    /// the Unicode version of their time.
+    ///
+    /// # Errors
+    ///
+    /// If the format is not SentencePiece's, or the rules cannot be read.
+    pub fn with_rules_of(mut self, name: &str, charsmap: &[u8]) -> Result<Self, LiftError> {
+        if self.target != Target::SentencePiece {
+            return Err(LiftError::new("only a SentencePiece model has compiled rules"));
+        }
+        let older = match charsmap {
+            [] => None,
+            bytes => Some(Charsmap::from_bytes(bytes).map_err(|e| LiftError::new(e.to_string()))?),
+        };
+        (self.rules, self.name, self.older) = (Vec::new(), name.to_owned(), older);
+        self.normalizer = self.new_normalizer();
+        Ok(self)
+    }
+
     /// The rules of a SentencePiece model, if it has any.
     pub(super) fn charsmap(&self) -> Option<&Charsmap> {
+        if self.older.is_some() {
+            return self.older.as_ref();
+        }
         match self.rules[..] {
             [Rule::Named(named)] => Some(self.charsmap_of(named)),
             _ => None,

@@ -38,11 +38,16 @@ impl Train {
         self.check_room(path, &model)?;
         let mut preparation = self.preparation(target)?;
         if let (Document::SentencePiece(document), Target::SentencePiece) = (&document, target) {
-            if document.normalizer().remove_extra_whitespaces() {
+            let spec = document.normalizer();
+            if spec.remove_extra_whitespaces() {
                 let tidy = preparation.with_marked_spaces(Spaces::Tidy);
                 preparation = tidy.map_err(Failure::usage)?;
             }
-            if !preparation.has_rules(document.normalizer().charsmap()) {
+            if self.normalizer.is_none() {
+                let name = spec.name.as_deref().unwrap_or("user_defined");
+                let same = preparation.with_rules_of(name, spec.charsmap());
+                preparation = same.map_err(|error| Failure::file(path, error))?;
+            } else if !preparation.has_rules(spec.charsmap()) {
                 return Err(other(path));
             }
         }
