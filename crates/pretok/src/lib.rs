@@ -27,6 +27,7 @@
 //!   pre-tokenizers of Hugging Face tokenizers; [`DigitGroups`], [`SpacePrefix`], [`Chars`],
 //!   [`Whole`] besides.
 //! - [`Chunks`]: one text in several threads, with the same pieces.
+//! - [`Neighbours`]: the places of a text where certain bytes meet, with the same back ends.
 //! - [`from_spec`]: all of them from a string, for command lines.
 //! - [`naive`]: the slow twins that define what is right.
 //!
@@ -63,6 +64,7 @@ mod classes;
 mod deepseek;
 mod masks;
 pub mod naive;
+mod neighbours;
 #[cfg(feature = "regex")]
 mod oniguruma;
 mod pattern;
@@ -83,6 +85,7 @@ pub use behavior::Behavior;
 pub use chunks::Chunks;
 pub use classes::script_of;
 pub use deepseek::DeepSeekV3;
+pub use neighbours::{Met, Neighbours};
 pub use pattern::Pattern;
 #[cfg(feature = "regex")]
 pub use regex::{Dialect, Engine, MatchError, RegexError, RegexOptions, RegexSplitter};
