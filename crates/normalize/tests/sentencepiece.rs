@@ -1,5 +1,7 @@
 //! What SentencePiece does, by values that its library made (Python package sentencepiece 0.2.3).
 
+use std::collections::{BTreeMap, BTreeSet};
+
 use normalize::{Charsmap, NamedRules, SentencePieceNormalizer, SpaceOptions, Symbols};
 use testkit::laws;
 use tokenizer_core::{Alignment, Normalize, Span};
@@ -165,4 +167,34 @@ fn a_cyclic_trie_is_harmless() {
     let charsmap = Charsmap::from_bytes(&bytes).unwrap();
     assert_eq!(charsmap.longest_prefix(&[b'a'; 5000]), None);
     assert!(charsmap.rules().is_empty());
+}
+
+/// What rules of several characters write first, told by all rules.
+#[test]
+fn first_characters_are_those_of_the_rules() {
+    for rules in NamedRules::ALL {
+        let charsmap = rules.charsmap();
+        let mut expected: BTreeMap<char, BTreeSet<Option<char>>> = BTreeMap::new();
+        for (source, target) in charsmap.rules() {
+            let source = String::from_utf8(source).unwrap();
+            let mut chars = source.chars();
+            if let (Some(first), Some(_)) = (chars.next(), chars.next()) {
+                expected.entry(first).or_default().insert(target.chars().next());
+            }
+        }
+        let mut told = 0;
+        charsmap.each_extended(|c, firsts| {
+            let expected = expected.remove(&c).expect("rules begin with it");
+            match firsts {
+                Some(firsts) => {
+                    told += 1;
+                    assert_eq!(firsts.len(), expected.len(), "{c:?}: each once");
+                    assert!(firsts.iter().all(|first| expected.contains(first)), "{c:?}");
+                }
+                None => assert!(expected.len() > 64, "{c:?}: {} are not too many", expected.len()),
+            }
+        });
+        assert!(expected.is_empty(), "{expected:?} were left out");
+        assert!(told > 500, "{told} characters of {}", rules.name());
+    }
 }

@@ -121,6 +121,12 @@ const HOSTILE: &[&str] = &[
     "カ",
     "が",
     "가",
+    "か",
+    "\u{3099}",
+    "ｶ",
+    "ﾞ",
+    "，",
+    "。",
     "ก",
     "ำ",
     "д",
@@ -236,6 +242,12 @@ fn random_charsmap(rng: &mut Rng, alphabet: &[&str]) -> Option<Charsmap> {
         ("가", " x "),
         ("\u{308}", " \u{308}"),
         ("д", "\u{2581}"),
+        ("か\u{3099}", "が"),
+        ("ｶ", "カ"),
+        ("ｶﾞ", "が"),
+        ("，", ","),
+        ("中", "中 "),
+        ("文\u{3099}", ""),
     ];
     match rng.below(4) {
         0 => return None,
@@ -393,14 +405,46 @@ fn sentencepiece_models() {
     assert!(lanes.iter().all(|&n| n > 80), "{lanes:?} lanes");
 }
 
+/// What Hugging Face's files do to mark spaces: by normalizers, or by Metaspace; and a splitter at
+/// marks.
+fn marking_parts(model: Box<dyn Model>, kind: u32, rng: &mut Rng, alphabet: &[&str]) -> Parts {
+    let mut parts = Parts::new(model);
+    let rules = if kind >= 3 { random_charsmap(rng, alphabet) } else { None };
+    let mut splits = kind >= 2 || rng.below(2) == 0;
+    if kind == 0 || kind == 3 {
+        let mut normalizer = Sequence::new();
+        if let Some(rules) = rules {
+            normalizer = normalizer.then(Precompiled::new(rules));
+        }
+        normalizer =
+            normalizer.then(Prepend::new("\u{2581}")).then(Replace::literal(" ", "\u{2581}"));
+        parts.normalizer = Some(Box::new(normalizer));
+        splits = kind == 3;
+    } else {
+        parts.normalizer = rules.map(|rules| Box::new(Precompiled::new(rules)) as _);
+        let schemes = [PrependScheme::Always, PrependScheme::Never];
+        let scheme = schemes[rng.below(2) as usize];
+        parts.steps.push(PieceStep::Edit(Box::new(Metaspace::new('\u{2581}', scheme))));
+    }
+    if splits {
+        parts.steps.push(PieceStep::Split(Box::new(PatternSplit {
+            delimiter: Delimiter::Literal("\u{2581}".to_owned()),
+            behavior: Behavior::MergedWithNext,
+            invert: false,
+        })));
+    }
+    parts
+}
+
 #[test]
 fn hugging_face_models_with_marks() {
     let mut rng = Rng::new(102);
-    let mut lanes = [0; 3];
-    for round in 0..900 {
+    let mut lanes = [0; 5];
+    for round in 0..1500 {
         let alphabet = few(&mut rng);
-        let kind = round % 3;
-        let model: Box<dyn Model> = if kind < 2 {
+        let kind = round % 5;
+        let is_bpe = kind < 2 || kind > 2 && rng.below(3) == 0;
+        let model: Box<dyn Model> = if is_bpe {
             let Some(model) = random_bpe(&mut rng, &alphabet, false) else { continue };
             Box::new(model)
         } else {
@@ -409,25 +453,8 @@ fn hugging_face_models_with_marks() {
             };
             Box::new(model)
         };
-        let mut parts = Parts::new(model);
-        if kind == 0 {
-            let normalizer = Sequence::new()
-                .then(Prepend::new("\u{2581}"))
-                .then(Replace::literal(" ", "\u{2581}"));
-            parts.normalizer = Some(Box::new(normalizer));
-        } else {
-            let schemes = [PrependScheme::Always, PrependScheme::Never];
-            let scheme = schemes[rng.below(2) as usize];
-            parts.steps.push(PieceStep::Edit(Box::new(Metaspace::new('\u{2581}', scheme))));
-            if kind == 2 || rng.below(2) == 0 {
-                parts.steps.push(PieceStep::Split(Box::new(PatternSplit {
-                    delimiter: Delimiter::Literal("\u{2581}".to_owned()),
-                    behavior: Behavior::MergedWithNext,
-                    invert: false,
-                })));
-            }
-        }
-        lanes[kind] += usize::from(try_out(parts, &mut rng, &alphabet));
+        let parts = marking_parts(model, kind, &mut rng, &alphabet);
+        lanes[kind as usize] += usize::from(try_out(parts, &mut rng, &alphabet));
     }
     assert!(lanes.iter().all(|&n| n > 50), "{lanes:?} lanes");
 }

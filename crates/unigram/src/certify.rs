@@ -61,9 +61,9 @@ const UNREACHED: Exact = Exact { sum: f64::NEG_INFINITY, rival: f64::NEG_INFINIT
 /// The unigram encoder for a text that comes in units, of which each goes on with the sum that the
 /// units before it left. Only for [`Compat::SentencePiece`].
 ///
-/// No token may match across the ends of a unit, and none of two neighbouring units may end and
-/// begin with an unknown character if those are fused. Then the tokens of all units are those of
-/// the whole text.
+/// No token may match across the ends of a unit. Then the tokens of all units are those of the whole
+/// text, but that unknown tokens at the end of one unit and the beginning of the next are one there
+/// ([`fused_unknown`](Self::fused_unknown)).
 #[derive(Clone, Debug)]
 pub struct UnitSession<'m> {
     model: &'m Unigram,
@@ -91,6 +91,15 @@ impl<'m> UnitSession<'m> {
             exact: Vec::new(),
             edges: Vec::new(),
         })
+    }
+
+    /// The token that unknown characters in a row are together; `None` where each has its own, or its
+    /// bytes.
+    #[inline]
+    #[must_use]
+    pub fn fused_unknown(&self) -> Option<TokenId> {
+        let options = &self.model.options;
+        self.model.unk.filter(|_| options.fuse_unk && !options.byte_fallback)
     }
 
     /// Finds the exact best path of a unit and appends its tokens as *steps*. Returns the limit:

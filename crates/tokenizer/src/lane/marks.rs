@@ -5,27 +5,36 @@
 //!
 //! The text is treated as if a space stood in front where the tokenizer puts one there, and cut
 //! into units. A cut between two characters is legal if neither the normalizer nor the model looks
-//! across it. Cuts are decided by classes of bytes (letters, digits, white space, and each other
-//! ASCII character by itself), from tables that are made from the charsmap and the vocabulary; `p`
-//! stands before a cut, `b` behind it. All of these must hold:
+//! across it. `p` stands before a cut, `b` behind it. All of these must hold:
 //!
-//! 1. *Rules.* No rule of the charsmap, and no user-defined symbol, reads across. `b` is ASCII, and
-//!    no rule reads an ASCII character but as its first; symbols are looked at as tokens, below.
+//! 1. *Rules.* No rule of the charsmap, and no user-defined symbol, reads across. So `b` is no
+//!    character that a rule reads behind another (most often a combining mark); symbols are looked at
+//!    as tokens, below.
 //! 2. *Spaces.* Where the normalizer removes spaces behind spaces, what it does to `b` depends on
 //!    whether `p` became one. So no cut stands between two blanks (characters that become spaces),
-//!    and none behind a character whose rule writes nothing or ends in a space (or a mark: the
-//!    normalized text must not tell the two cases apart either).
+//!    and none behind a character beyond ASCII whose rule writes nothing or ends in a space (or a
+//!    mark: the normalized text must not tell the two cases apart either). Instead, of a run of
+//!    blanks at the beginning of a unit all but the last are left out.
 //! 3. *Tokens.* No token holds what `p` becomes and what `b` becomes next to each other. Then no
 //!    merge of BPE crosses the cut: its product would be such a token. (Merges on both sides do
 //!    not touch each other, so their order does not matter.) And every path of a unigram lattice
-//!    goes through the cut. What is compared is classes: if any letter stands before any digit in
-//!    any token, no letter is cut from a digit. If `b` may become something else together with a
-//!    combining mark behind it, no token may hold `p` before a character that is not ASCII either.
-//! 4. *Unknown characters* in a row are one token, so `p` or `b` must be a character that has a
-//!    token, or all bytes must have one and characters fall back to them.
+//!    goes through the cut. If `b` may become something else together with a combining mark behind
+//!    it, the same must hold for that.
+//! 4. *Unknown characters* in a row are one token, so in BPE `p` or `b` must be a character that has a
+//!    token, or all bytes must have one and characters fall back to them. The unknown tokens of two
+//!    neighbouring units of a unigram model are made one when they are given out.
+//!
+//! Two ASCII characters are compared by classes ([`classes`]: letters, digits, white space, and each
+//! other character by itself), 64 bytes of text at a time: if any letter stands before any digit in any
+//! token, no letter is cut from a digit. Where one of them is not ASCII the characters themselves are
+//! looked for in a set of pairs ([`pairs`]), so that text without spaces falls into short units, too.
 //!
 //! A space has a token (the mark), and tokens that hold a mark behind another character are rare,
-//! so spaces are cut at nearly always; with a splitter at the mark they are by definition.
+//! so spaces are cut at nearly always; with a splitter at the mark they are by definition. Of units
+//! like that each is a piece, or several, and a normalizer that looks at whole graphemes
+//! ([`normalize::Precompiled`]) may stand in front: a blank begins a grapheme unless `p` is of the class
+//! Prepend of UAX #29. No rule may read a space then, and the beginning of a text that is not plain
+//! ASCII is normalized before a space is put in front.
 //!
 //! The recogniser refuses what it cannot prove: marks in user-defined symbols' middle, unused
 //! pieces of BPE (which are split by what was looked at last, anywhere in the text), unknown
@@ -39,18 +48,22 @@
 //! [`unigram::UnitSession`] for how a unit's path is kept all the same. Those of Hugging Face are
 //! cut only at marks where a splitter does so: then each piece is a sum of its own.
 
-use bpe::{Alphabet, Bpe, Rules};
-use normalize::{Metaspace, Prepend, PrependScheme, Replace, SentencePieceNormalizer, Sequence};
-use pretok::{Behavior, Delimiter, PatternSplit};
-use tokenizer_core::{Encode, Model, Normalize, Span, Token, TokenKind, Vocab};
-use unigram::{Compat, Unigram};
+mod classes;
+mod pairs;
+mod proof;
 
-use super::masks::{self, BLOCK};
-use super::words::last_char;
-use crate::lower::Mark;
-use crate::pipeline::{Parts, PieceStep};
+use pretok::{Met, Neighbours};
+use tokenizer_core::{Encode, Normalize, Span, Token, utf8};
+
+use self::classes::{BLANK, Classes, ODD};
+use self::pairs::Pairs;
+pub(super) use self::proof::Rewrite;
+use self::proof::{Shape, Tokens};
+use super::BLOCKS;
+use crate::pipeline::Parts;
 
 const MARK: &str = "\u{2581}";
+const MARK_CHAR: char = '\u{2581}';
 
 pub(crate) struct Marks {
     lead: Lead,
@@ -60,13 +73,16 @@ pub(crate) struct Marks {
     split: bool,
     /// Whether units go on with the sum of those before.
     pub(super) sums: bool,
-    classes: [u8; 256],
-    /// For each class, the classes that are cut from it.
-    cuts: [u64; 64],
+    /// What a character becomes depends on the grapheme that it is part of.
+    of_graphemes: bool,
+    /// Cuts between ASCII characters.
+    neighbours: Neighbours,
+    /// Cuts next to other characters.
+    pairs: Pairs,
     /// ASCII characters that are copied if ASCII follows.
     plain: [bool; 128],
-    /// What may stand before a cut.
-    ends: Ends,
+    /// ASCII characters that may end a text, and be there what they are elsewhere.
+    plain_ends: [bool; 128],
 }
 
 /// Where a mark is put in front of a stretch of text.
@@ -80,43 +96,32 @@ enum Lead {
     Never,
 }
 
-/// Characters that are not ASCII and stand before a cut, in the basic plane a bit each.
-struct Ends {
-    /// Before a blank.
-    blank: Box<[u64; 1024]>,
-    /// Before another ASCII character: those that no rule ends with.
-    other: Box<[u64; 1024]>,
-    /// The same for all characters beyond.
-    beyond: [bool; 2],
-}
-
-/// Classes of characters. From `OTHER` on, each stands for one character.
-const ODD: u8 = 0;
-const LETTER: u8 = 1;
-const DIGIT: u8 = 2;
-const BLANK: u8 = 3;
-const HIGH: u8 = 4;
-const OTHER: u8 = 5;
-
 impl Marks {
     /// The lane for these parts, if the proof holds for them.
     pub(crate) fn of(parts: &Parts) -> Option<Self> {
         let shape = Shape::of(parts)?;
-        let model = parts.model.as_any()?;
-        let tokens = if let Some(model) = model.downcast_ref::<Bpe>() {
-            bpe_tokens(model)?
-        } else {
-            unigram_tokens(model.downcast_ref::<Unigram>()?, shape.split)?
-        };
-        let (classes, cuts, plain, ends) = Tables::new(&shape, &tokens)?.finish();
-        let Shape { lead, strip, split, .. } = shape;
-        let sums = model.is::<Unigram>() && !split;
-        Some(Self { lead, strip, split, sums, classes, cuts, plain, ends })
+        let tokens = Tokens::of(parts.model.as_ref(), &shape)?;
+        let classes = Classes::new(&shape, &tokens)?;
+        let pairs = Pairs::new(&shape, &tokens, &classes)?;
+        Some(Self {
+            lead: shape.lead,
+            strip: shape.strip,
+            split: shape.split,
+            sums: tokens.sums,
+            of_graphemes: matches!(shape.rewrite, Rewrite::Graphemes(_)),
+            neighbours: classes.neighbours(),
+            pairs,
+            plain: classes.plain,
+            plain_ends: std::array::from_fn(|byte| {
+                !matches!(classes.class(byte as u8), ODD | BLANK)
+            }),
+        })
     }
 
-    /// Whether a space is to be thought in front of a stretch of text.
+    /// Whether a space is to be thought in front of a stretch of text, which may be given as it is
+    /// normalized.
     pub(super) fn leads(&self, text: &str, is_first: bool) -> bool {
-        let unmarked = !text.starts_with([' ', '\u{2581}']);
+        let unmarked = !text.starts_with([' ', MARK_CHAR]);
         match self.lead {
             Lead::Always => true,
             Lead::Unmarked => unmarked,
@@ -125,44 +130,58 @@ impl Marks {
         }
     }
 
+    /// Whether what the beginning of a text becomes is to be found without a space in front.
+    pub(super) fn is_special_first(&self, text: &[u8]) -> bool {
+        let is_plain = |&byte: &u8| self.plain.get(usize::from(byte)) == Some(&true);
+        // A plain character stays where no mark follows that it makes a grapheme with.
+        let stays = text.first().is_some_and(is_plain) && text.get(1).is_none_or(u8::is_ascii);
+        self.of_graphemes && !stays
+    }
+
     /// Appends about `most` units of `text` from `at` on, or all, and returns where to go on.
     pub(super) fn cut(&self, text: &[u8], at: usize, most: usize, units: &mut Vec<Span>) -> usize {
         let mut start = at;
         let mut block_start = at;
         // Nothing is cut at the beginning.
-        let (mut before, mut after_high) = (ODD, false);
+        let (mut beginning, mut after_high, mut after_blank) = (1, 0, 0);
+        let mut found = [Met::default(); BLOCKS];
+        let mut last = LastChar::default();
         while block_start < text.len() {
-            let mut padded = [0; BLOCK];
-            let block = match text[block_start..].first_chunk::<BLOCK>() {
-                Some(block) => block,
-                None => {
-                    padded[..text.len() - block_start].copy_from_slice(&text[block_start..]);
-                    &padded
+            let few = most.saturating_sub(units.len()).clamp(1, BLOCKS);
+            let blocks = self.neighbours.look_into(text, block_start, &mut found[..few]);
+            for met in &found[..blocks] {
+                let behind_high = met.high << 1 | after_high;
+                after_high = met.high >> 63;
+                let next_to_high = match self.pairs {
+                    Pairs::Tokens(_) => met.leads | behind_high & !met.high,
+                    Pairs::Spaces | Pairs::Graphemes => behind_high & met.flagged,
+                } & !beginning;
+                // Of a run of blanks at the beginning of a unit the last one is as good as all.
+                let mut repeated = met.flagged & (met.flagged << 1 | after_blank);
+                after_blank = met.flagged >> 63;
+                if !self.strip {
+                    repeated = 0;
                 }
-            };
-            let mut cuts = 0u64;
-            for (i, &byte) in block.iter().enumerate() {
-                let class = self.classes[usize::from(byte)] & 63;
-                cuts |= (self.cuts[usize::from(before)] >> class & 1) << i;
-                before = class;
-            }
-            let high = masks::high_bytes(block);
-            let behind_high = high << 1 | u64::from(after_high);
-            after_high = high >> (BLOCK - 1) == 1;
-            let mut left = cuts;
-            while left != 0 {
-                let bit = left.trailing_zeros();
-                left &= left - 1;
-                let place = block_start + bit as usize;
-                if behind_high >> bit & 1 == 1
-                    && !self.ends.allow(text, place, self.classes[usize::from(text[place])])
-                {
-                    continue;
+                let mut places = met.met & !beginning | next_to_high | repeated;
+                beginning = 0;
+                while places != 0 {
+                    let bit = places.trailing_zeros();
+                    places &= places - 1;
+                    let place = block_start + bit as usize;
+                    if next_to_high >> bit & 1 == 1
+                        && (place == text.len() || !self.may_cut(text, place, &mut last))
+                    {
+                        continue;
+                    }
+                    if repeated >> bit & 1 == 1 {
+                        start += usize::from(start + 1 == place);
+                        continue;
+                    }
+                    units.push(Span::new(start, place));
+                    start = place;
                 }
-                units.push(Span::new(start, place));
-                start = place;
+                block_start += 64;
             }
-            block_start += BLOCK;
             if units.len() >= most && block_start < text.len() {
                 return start;
             }
@@ -173,38 +192,47 @@ impl Marks {
         text.len()
     }
 
+    /// Whether the text may be cut at a place where one of the characters is not ASCII.
+    #[inline]
+    fn may_cut(&self, text: &[u8], place: usize, last: &mut LastChar) -> bool {
+        let before = if last.end == place { last.c } else { char_before(text, place) };
+        let (c, len) = char_at(text, place);
+        *last = LastChar { end: place + len, c };
+        self.pairs.may_cut(before, c)
+    }
+
     /// Whether a unit at the end of a text is there what it is elsewhere.
     pub(super) fn is_plain_end(&self, text: &[u8]) -> bool {
-        let class = text.last().map_or(ODD, |&byte| self.classes[usize::from(byte)]);
-        !self.strip || !matches!(class, ODD | BLANK | HIGH)
+        let is_plain = |&byte: &u8| self.plain_ends.get(usize::from(byte)) == Some(&true);
+        !self.strip || text.last().is_some_and(is_plain)
     }
 
     /// Writes the normalized text of a unit.
-    pub(super) fn normalize(
-        &self,
-        normalizer: Option<&SentencePieceNormalizer>,
-        unit: &str,
-        out: &mut String,
-    ) {
+    pub(super) fn normalize(&self, rewrite: Rewrite<'_>, unit: &str, out: &mut String) {
         out.clear();
-        let is_plain =
-            |&byte: &u8| byte == b' ' || byte.is_ascii() && self.plain[usize::from(byte)];
-        if let Some(normalizer) = normalizer
-            && !unit.as_bytes().iter().all(is_plain)
-        {
-            normalizer.normalize_inside_into(unit, out);
-            return;
+        let is_plain = |&byte: &u8| self.plain.get(usize::from(byte)) == Some(&true);
+        let is_copied = unit.as_bytes().iter().all(|byte| *byte == b' ' || is_plain(byte));
+        match rewrite {
+            Rewrite::SentencePiece(normalizer) if !is_copied => {
+                normalizer.normalize_inside_into(unit, out);
+            }
+            Rewrite::Graphemes(normalizer) if !is_copied => {
+                self.mark_spaces(&normalizer.normalize(unit), out);
+            }
+            _ => self.mark_spaces(unit, out),
         }
-        let mut rest = unit;
-        while let Some(at) = rest.find(' ') {
-            out.push_str(&rest[..at]);
+    }
+
+    fn mark_spaces(&self, mut text: &str, out: &mut String) {
+        while let Some(at) = text.find(' ') {
+            out.push_str(&text[..at]);
             out.push_str(MARK);
-            rest = &rest[at + 1..];
+            text = &text[at + 1..];
             if self.strip {
-                rest = rest.trim_start_matches(' ');
+                text = text.trim_start_matches(' ');
             }
         }
-        out.push_str(rest);
+        out.push_str(text);
     }
 
     /// Takes away the spaces at the end of a text.
@@ -244,374 +272,33 @@ impl Marks {
     }
 }
 
-impl Ends {
-    /// Whether the character before `place` may stand before a cut.
-    #[inline]
-    fn allow(&self, text: &[u8], place: usize, class: u8) -> bool {
-        let Some(c) = last_char(&text[..place]) else { return false };
-        let is_blank = class == BLANK;
-        let table = if is_blank { &self.blank } else { &self.other };
-        match table.get(c as usize >> 6) {
-            Some(word) => word >> (c as u32 & 63) & 1 == 1,
-            None => self.beyond[usize::from(is_blank)],
-        }
-    }
+/// The character that was read last, and where it ends.
+#[derive(Default)]
+struct LastChar {
+    end: usize,
+    c: u32,
 }
 
-/// What the steps around the model do.
-struct Shape<'p> {
-    lead: Lead,
-    strip: bool,
-    split: bool,
-    normalizer: Option<&'p SentencePieceNormalizer>,
-}
-
-impl<'p> Shape<'p> {
-    fn of(parts: &'p Parts) -> Option<Self> {
-        let Some(normalizer) = &parts.normalizer else { return Self::of_metaspace(&parts.steps) };
-        if !parts.steps.is_empty() {
-            return None;
-        }
-        let normalizer = normalizer.as_any()?;
-        if let Some(sequence) = normalizer.downcast_ref::<Sequence>() {
-            let steps: Vec<_> = sequence.steps().map(Normalize::as_any).collect();
-            let [Some(prepend), Some(replace)] = steps[..] else { return None };
-            let prepend = prepend.downcast_ref::<Prepend>()?;
-            let replace = replace.downcast_ref::<Replace>()?;
-            let is_it = prepend.prefix() == MARK
-                && replace.literal_pattern() == Some(" ")
-                && replace.content() == MARK;
-            let shape = Self { lead: Lead::Always, strip: false, split: false, normalizer: None };
-            return is_it.then_some(shape);
-        }
-        let normalizer = normalizer.downcast_ref::<SentencePieceNormalizer>()?;
-        let spaces = normalizer.spaces();
-        let strip = spaces.remove_extra_whitespaces;
-        let is_it = spaces.escape_whitespaces
-            && !spaces.treat_whitespace_as_suffix
-            && (spaces.add_dummy_prefix || !strip);
-        let lead = if spaces.add_dummy_prefix { Lead::Always } else { Lead::Never };
-        is_it.then_some(Self { lead, strip, split: false, normalizer: Some(normalizer) })
-    }
-
-    fn of_metaspace(steps: &'p [PieceStep]) -> Option<Self> {
-        let (PieceStep::Edit(edit), rest) = steps.split_first()? else { return None };
-        let edit = edit.as_any()?;
-        let (metaspace, knows_first) = match edit.downcast_ref::<Mark>() {
-            Some(mark) => (mark.0, true),
-            None => (*edit.downcast_ref::<Metaspace>()?, false),
-        };
-        let Metaspace { replacement, scheme, .. } = metaspace;
-        let split = match rest {
-            [] => false,
-            [PieceStep::Split(split)] => {
-                let split = split.as_any()?.downcast_ref::<PatternSplit>()?;
-                let is_it = matches!(&split.delimiter, Delimiter::Literal(mark) if mark == MARK)
-                    && split.behavior == Behavior::MergedWithNext
-                    && !split.invert;
-                is_it.then_some(true)?
-            }
-            _ => return None,
-        };
-        let lead = match scheme {
-            PrependScheme::First if knows_first => Lead::UnmarkedFirst,
-            PrependScheme::Always | PrependScheme::First => Lead::Unmarked,
-            PrependScheme::Never => Lead::Never,
-        };
-        let shape = Self { lead, strip: false, split, normalizer: None };
-        (replacement == '\u{2581}').then_some(shape)
-    }
-}
-
-/// What is to be known of a model's tokens.
-struct Tokens<'m> {
-    vocab: &'m Vocab,
-    /// Whether tokens of a kind match text or are merged.
-    counts: fn(TokenKind) -> bool,
-    /// Whether a character is known that is a token of this kind.
-    knows: fn(TokenKind) -> bool,
-    /// Whether two unknown characters side by side are as good as apart.
-    unknown_apart: bool,
-    /// Whether cuts are legal inside of what the splitter at marks leaves.
-    inside: bool,
-}
-
-fn bpe_tokens(model: &Bpe) -> Option<Tokens<'_>> {
-    let options = model.options();
-    let vocab = model.vocab();
-    let from_scores = match model.rules() {
-        Rules::Scores(_) => true,
-        Rules::Merges(_) => false,
-        _ => return None,
+/// The character of valid UTF-8 that begins at `at`, and its length.
+#[inline]
+fn char_at(text: &[u8], at: usize) -> (u32, usize) {
+    let Some(bytes) = text[at..].first_chunk::<4>() else {
+        let (c, len) = utf8::decode(&text[at..]);
+        return (c.map_or(u32::MAX, u32::from), len.max(1));
     };
-    let is_plain = options.alphabet == Alphabet::Char
-        && options.end_of_word.is_none()
-        && options.continuing_prefix.is_none()
-        && !options.ignore_merges;
-    let splits_unused = from_scores && vocab.iter().any(|(_, _, kind)| kind == TokenKind::Unused);
-    let all_bytes = (0..=255).all(|byte| vocab.byte(byte).is_some());
-    let falls_back = options.byte_fallback && all_bytes;
-    let keeps_unknown = from_scores || falls_back || options.unk.is_some();
-    if !is_plain || splits_unused || !keeps_unknown {
-        return None;
-    }
-    Some(Tokens {
-        vocab,
-        counts: match from_scores {
-            true => |kind| {
-                matches!(kind, TokenKind::Normal | TokenKind::UserDefined | TokenKind::Unused)
-            },
-            // A listed merge may make a token of any kind.
-            false => |_| true,
-        },
-        knows: |_| true,
-        unknown_apart: falls_back || !options.fuse_unk,
-        inside: true,
-    })
-}
-
-fn unigram_tokens(model: &Unigram, split: bool) -> Option<Tokens<'_>> {
-    let options = model.options();
-    let vocab = model.vocab();
-    match options.compat {
-        Compat::SentencePiece if !split => Some(Tokens {
-            vocab,
-            counts: |kind| matches!(kind, TokenKind::Normal | TokenKind::UserDefined),
-            knows: |kind| matches!(kind, TokenKind::Normal | TokenKind::UserDefined),
-            unknown_apart: options.byte_fallback || !options.fuse_unk,
-            inside: true,
-        }),
-        Compat::HuggingFace if split => {
-            let any = |_| true;
-            Some(Tokens { vocab, counts: any, knows: any, unknown_apart: false, inside: false })
-        }
-        _ => None,
+    let [a, b, c, d] = bytes.map(u32::from);
+    match a {
+        ..0x80 => (a, 1),
+        0x80..0xE0 => ((a & 0x1F) << 6 | b & 0x3F, 2),
+        0xE0..0xF0 => ((a & 0xF) << 12 | (b & 0x3F) << 6 | c & 0x3F, 3),
+        _ => ((a & 7) << 18 | (b & 0x3F) << 12 | (c & 0x3F) << 6 | d & 0x3F, 4),
     }
 }
 
-/// What a charsmap does to ASCII characters.
-struct AsciiRules<'a> {
-    /// What is written for the character alone, if a rule says so.
-    single: [Option<&'a str>; 128],
-    /// Whether a rule reads on behind the character.
-    extended: [bool; 128],
-    /// The first characters of what all rules of several characters write.
-    written: Vec<Option<char>>,
-}
-
-impl Default for AsciiRules<'_> {
-    fn default() -> Self {
-        Self { single: [None; 128], extended: [false; 128], written: Vec::new() }
-    }
-}
-
-/// The tables in the making.
-struct Tables {
-    classes: [u8; 256],
-    /// Which classes stand before which in tokens.
-    seen: [u64; 64],
-    cuts: [u64; 64],
-    plain: [bool; 128],
-    ends: Ends,
-}
-
-impl Tables {
-    fn new(shape: &Shape<'_>, tokens: &Tokens<'_>) -> Option<Self> {
-        let vocab = tokens.vocab;
-        let knows = |c: &[u8]| vocab.get(c).and_then(|id| vocab.kind(id)).is_some_and(tokens.knows);
-        let has_token: [bool; 256] = std::array::from_fn(|byte| knows(&[byte as u8]));
-        // Behind a splitter the mark need not be a token: a piece begins there anyway.
-        let has_mark = knows(MARK.as_bytes());
-        if !has_mark && !shape.split {
-            return None;
-        }
-        let mut tables = Self {
-            classes: [ODD; 256],
-            seen: [0; 64],
-            cuts: [0; 64],
-            plain: [true; 128],
-            ends: Ends {
-                blank: Box::new([!0; 1024]),
-                other: Box::new([!0; 1024]),
-                beyond: [true; 2],
-            },
-        };
-        let mut rules = AsciiRules::default();
-        if let Some(normalizer) = shape.normalizer {
-            if !tables.read_rules(normalizer, &mut rules) {
-                return None;
-            }
-            let symbols = normalizer.user_defined().as_slice();
-            // Symbols are copied before any rule, so they must be seen as the tokens they are.
-            let is_token = |symbol: &String| {
-                let kind = vocab.get(symbol.as_bytes()).and_then(|id| vocab.kind(id));
-                kind.is_some_and(tokens.counts) && !symbol.contains(' ')
-            };
-            if !symbols.iter().all(is_token) {
-                return None;
-            }
-        }
-        tables.classify(&rules);
-        tables.forbid_end('\u{2581}', true, true);
-        for (_, bytes, kind) in vocab.iter() {
-            if (tokens.counts)(kind) {
-                tables.see(bytes);
-            }
-        }
-        let unknown = tables.unknown_classes(&has_token, has_mark, tokens.unknown_apart);
-        tables.decide(shape, tokens, unknown, &rules);
-        Some(tables)
-    }
-
-    /// Notes what rules there are. `false` if they cannot be cut at.
-    fn read_rules<'a>(
-        &mut self,
-        normalizer: &'a SentencePieceNormalizer,
-        rules: &mut AsciiRules<'a>,
-    ) -> bool {
-        for symbol in normalizer.user_defined().as_slice() {
-            if let Some(plain) = self.plain.get_mut(usize::from(symbol.as_bytes()[0])) {
-                *plain = false;
-            }
-        }
-        let Some(charsmap) = normalizer.charsmap() else { return true };
-        let mut provable = true;
-        let all = charsmap.each_char(|step| {
-            if step.c.is_ascii() {
-                let at = step.c as usize;
-                provable &= step.is_first && step.c != ' ';
-                rules.extended[at] |= step.goes_on;
-                rules.single[at] = step.target;
-            }
-            if let (Some(target), false) = (step.target, step.is_first) {
-                rules.written.push(target.chars().next());
-            }
-            if let Some(target) = step.target {
-                let is_blank = target.is_empty() || target.ends_with([' ', '\u{2581}']);
-                self.forbid_end(step.c, is_blank, true);
-            }
-        });
-        for byte in 0..128 {
-            self.plain[usize::from(byte)] &= charsmap.is_plain(byte);
-        }
-        provable && all
-    }
-
-    /// Forbids cuts behind a character: before blanks, before others.
-    fn forbid_end(&mut self, c: char, before_blank: bool, before_other: bool) {
-        if c.is_ascii() {
-            return;
-        }
-        let (word, bit) = (c as usize >> 6, 1u64 << (c as u32 & 63));
-        let tables = [(before_other, &mut self.ends.other), (before_blank, &mut self.ends.blank)];
-        for (i, (forbid, table)) in tables.into_iter().enumerate() {
-            match table.get_mut(word) {
-                _ if !forbid => {}
-                Some(word) => *word &= !bit,
-                None => self.ends.beyond[i] = false,
-            }
-        }
-    }
-
-    fn classify(&mut self, rules: &AsciiRules<'_>) {
-        let mut next = OTHER;
-        for byte in 0..128u8 {
-            let class = match (byte, rules.single[usize::from(byte)]) {
-                (b' ', _) => BLANK,
-                (_, Some(" ")) if !rules.extended[usize::from(byte)] => BLANK,
-                (_, Some(_)) => ODD,
-                (b'a'..=b'z' | b'A'..=b'Z', None) => LETTER,
-                (b'0'..=b'9', None) => DIGIT,
-                (b'\n' | b'\t' | b'!'..=b'~', None) => {
-                    next += 1;
-                    next - 1
-                }
-                _ => ODD,
-            };
-            self.classes[usize::from(byte)] = class;
-        }
-        self.classes[128..].fill(HIGH);
-        debug_assert!(next <= 64);
-    }
-
-    /// Notes which classes stand next to each other in a token.
-    fn see(&mut self, token: &[u8]) {
-        let mut before = None;
-        let mut rest = token;
-        while !rest.is_empty() {
-            let (class, len) = match rest.strip_prefix(MARK.as_bytes()) {
-                Some(_) => (BLANK, MARK.len()),
-                None => (self.classes[usize::from(rest[0])], 1),
-            };
-            if let Some(before) = before {
-                self.seen[usize::from(before)] |= 1 << class;
-            }
-            before = Some(class);
-            rest = &rest[len..];
-        }
-    }
-
-    /// The classes with a character that has no token.
-    fn unknown_classes(&self, has_token: &[bool; 256], has_mark: bool, unknown_apart: bool) -> u64 {
-        if unknown_apart {
-            return 0;
-        }
-        let blank = u64::from(!has_mark) << BLANK;
-        let bytes = (0..=255u8).filter(|&byte| !has_token[usize::from(byte)]);
-        bytes.fold(blank, |unknown, byte| match self.classes[usize::from(byte)] {
-            BLANK => unknown,
-            class => unknown | 1 << class,
-        })
-    }
-
-    fn decide(
-        &mut self,
-        shape: &Shape<'_>,
-        tokens: &Tokens<'_>,
-        unknown: u64,
-        rules: &AsciiRules<'_>,
-    ) {
-        let mut extended = 0u64;
-        for (byte, _) in rules.extended.iter().enumerate().filter(|byte| *byte.1) {
-            extended |= 1 << self.classes[byte];
-        }
-        // What rules of several characters write first; 0 stands for what is not provable.
-        let written = rules.written.iter().fold(0u64, |written, first| {
-            let class = first.map_or(ODD, |first| match first {
-                '\u{2581}' => ODD,
-                _ if first.is_ascii() => self.classes[first as usize],
-                _ => HIGH,
-            });
-            written | 1 << if class == BLANK { ODD } else { class }
-        });
-        let is_in = |set: u64, class: u8| set >> class & 1 == 1;
-        // A character that is not ASCII may become one of any class before a blank. (Before others
-        // it must be one without a rule.)
-        let not_blank = (1..64).filter(|&class| class != usize::from(BLANK));
-        let before_blank = not_blank.fold(0, |all, class| all | self.seen[class]) & 1 << BLANK;
-        for before in 1..64u8 {
-            let seen = match before {
-                HIGH => self.seen[usize::from(HIGH)] | before_blank,
-                _ => self.seen[usize::from(before)],
-            };
-            for behind in 1..64u8 {
-                let legal = if behind == BLANK && shape.split {
-                    before != BLANK
-                } else {
-                    tokens.inside
-                        && behind != HIGH
-                        && (before, behind) != (BLANK, BLANK)
-                        && !is_in(seen, behind)
-                        && !(is_in(extended, behind)
-                            && (is_in(written, ODD) || seen & written != 0))
-                        && !(is_in(unknown, before) && is_in(unknown, behind))
-                };
-                self.cuts[usize::from(before)] |= u64::from(legal) << behind;
-            }
-        }
-    }
-
-    fn finish(self) -> ([u8; 256], [u64; 64], [bool; 128], Ends) {
-        (self.classes, self.cuts, self.plain, self.ends)
-    }
+/// The character that ends at `end`.
+#[inline]
+fn char_before(text: &[u8], end: usize) -> u32 {
+    let is_lead = |back: &usize| text[end - back] & 0xC0 != 0x80;
+    let len = (1..=end.min(4)).find(is_lead).unwrap_or(1);
+    char_at(&text[..end], end - len).0
 }

@@ -9,19 +9,19 @@
 //! [`words`], [`marks`] and [`spaces`] say what they prove and how. It is never taken by name. Texts with
 //! offsets, and tokenizers without a proof, take the ordinary pipeline.
 
+mod direct;
 mod marks;
-mod masks;
 mod spaces;
 mod words;
 
 use std::borrow::Cow;
 
-use normalize::SentencePieceNormalizer;
-use piece_table::{Key, PieceTable, Sink};
+use piece_table::{Key, PieceTable, Sink, Size};
 use tokenizer_core::{Encode, Span, Token, TokenId, TokenKind};
 use unigram::{Unigram, UnitSession};
 
-use self::marks::Marks;
+use self::direct::Direct;
+use self::marks::{Marks, Rewrite};
 use self::spaces::{Place, Spaces};
 use self::words::{Scratch, Words};
 use crate::pipeline::Parts;
@@ -86,25 +86,46 @@ fn known_units(kind: &Kind, parts: &Parts) -> piece_table::Words {
 /// A lane and its memory.
 pub(crate) struct LaneSession<'t> {
     engine: Engine<'t>,
+    /// What encodes units in place of the session's encoder.
+    direct: Option<Box<Direct<'t>>>,
     table: PieceTable<'t>,
     units: Vec<Span>,
     tokens: Vec<Token>,
     lead: String,
+    /// Text in lower case.
+    lower: Vec<u8>,
+    /// The last token was an unknown one, which goes on into the next unit.
+    after_unknown: bool,
     /// For each unit that goes on with the sum of those before a header, and its steps.
     steps: Vec<Token>,
 }
+
+/// How many blocks of 64 bytes are looked at together.
+const BLOCKS: usize = 8;
 
 /// So many units are cut before they are looked up.
 const UNITS: usize = 512;
 
 impl<'t> LaneSession<'t> {
     pub(crate) fn new(lane: &'t Lane, parts: &'t Parts) -> Self {
+        let direct = match lane.kind {
+            Kind::Words(_) | Kind::Spaces(_) => None,
+            Kind::Marks(_) => Direct::of(parts).map(Box::new),
+        };
+        let mut size = Size::default();
+        if direct.is_some() {
+            // What the encoder would have for a memory of its own.
+            (size.short, size.long, size.ring) = (2 * size.short, 2 * size.long, 2 * size.ring);
+        }
         Self {
             engine: Engine::new(&lane.kind, parts),
-            table: PieceTable::new(Some(&lane.known)),
+            direct,
+            table: PieceTable::with_size(Some(&lane.known), size),
             units: Vec::new(),
             tokens: Vec::new(),
             lead: String::new(),
+            lower: Vec::new(),
+            after_unknown: false,
             steps: Vec::new(),
         }
     }
@@ -119,11 +140,16 @@ impl<'t> LaneSession<'t> {
         out: &mut S,
         enough: impl Fn(&S) -> bool,
     ) {
-        match self.engine.kind {
-            Kind::Words(lane) => self.run_words(lane, text, encoder, out, enough),
-            Kind::Marks(lane) => self.run_marks(lane, text, is_first, encoder, out, enough),
-            Kind::Spaces(lane) => self.run_spaces(lane, text, encoder, out, enough),
+        let mut direct = self.direct.take();
+        match (&mut direct, self.engine.kind) {
+            (_, Kind::Words(lane)) => self.run_words(lane, text, encoder, out, enough),
+            (_, Kind::Spaces(lane)) => self.run_spaces(lane, text, encoder, out, enough),
+            (None, Kind::Marks(lane)) => self.run_marks(lane, text, is_first, encoder, out, enough),
+            (Some(direct), Kind::Marks(lane)) => {
+                self.run_marks(lane, text, is_first, direct.as_mut(), out, enough);
+            }
         }
+        self.direct = direct;
     }
 
     fn run_words<S: Sink>(
@@ -134,7 +160,7 @@ impl<'t> LaneSession<'t> {
         out: &mut S,
         enough: impl Fn(&S) -> bool,
     ) {
-        let Self { engine, table, units, tokens, .. } = self;
+        let Self { engine, table, units, tokens, lower, .. } = self;
         let bytes = text.as_bytes();
         let mut at = 0;
         if lane.is_special_first(bytes) {
@@ -152,8 +178,19 @@ impl<'t> LaneSession<'t> {
             |unit: &[u8], tokens: &mut Vec<Token>| engine.encode(as_text(unit), encoder, tokens);
         while at < bytes.len() && !enough(out) {
             units.clear();
+            let start = at;
             at = lane.cut(bytes, at, UNITS, units);
-            table.encode(bytes, units, &mut miss, out);
+            if lane.lowercases() {
+                // What is lowercased anyway is looked up so: then a word is the same wherever it stands.
+                lower.clear();
+                lower.extend(bytes[start..at].iter().map(u8::to_ascii_lowercase));
+                for unit in units.iter_mut() {
+                    *unit = Span::new(unit.start - start, unit.end - start);
+                }
+                table.encode(lower, units, &mut miss, out);
+            } else {
+                table.encode(bytes, units, &mut miss, out);
+            }
         }
     }
 
@@ -207,11 +244,16 @@ impl<'t> LaneSession<'t> {
             return;
         }
         let bytes = text.as_bytes();
+        self.after_unknown = false;
         let mut sum = 0.0;
         let mut at = 0;
         let mut units = std::mem::take(&mut self.units);
         units.clear();
-        if lane.leads(text, is_first) {
+        if lane.is_special_first(bytes) {
+            lane.cut(bytes, 0, 1, &mut units);
+            at = units[0].end;
+            self.first_of_marks(lane, text, at, is_first, encoder, out);
+        } else if lane.leads(text, is_first) {
             lane.cut(bytes, 0, 1, &mut units);
             at = units[0].end;
             let mut lead = std::mem::take(&mut self.lead);
@@ -239,6 +281,33 @@ impl<'t> LaneSession<'t> {
         self.units = units;
     }
 
+    /// Gives out the tokens of the first unit of a text, up to `end`, where rules must not see the space
+    /// that is put in front.
+    fn first_of_marks<S: Sink>(
+        &mut self,
+        lane: &'t Marks,
+        text: &str,
+        end: usize,
+        is_first: bool,
+        encoder: &mut dyn Encode,
+        out: &mut S,
+    ) {
+        let Self { engine, tokens, .. } = self;
+        let Engine { rewrite, text: buffer, scratch, .. } = engine;
+        lane.normalize(*rewrite, &text[..end], buffer);
+        let leads = match buffer.is_empty() {
+            // What follows begins with a space.
+            true => end < text.len() && lane.leads(" ", is_first),
+            false => lane.leads(buffer, is_first),
+        };
+        if leads {
+            buffer.insert(0, '\u{2581}');
+        }
+        tokens.clear();
+        lane.encode(buffer, encoder, &mut scratch.pieces, tokens);
+        out.extend(tokens);
+    }
+
     /// Gives out the tokens of units of `text`. `sum` is that of the scores so far, if it counts.
     fn look_up<S: Sink>(
         &mut self,
@@ -249,7 +318,7 @@ impl<'t> LaneSession<'t> {
         encoder: &mut dyn Encode,
         out: &mut S,
     ) {
-        let Self { engine, table, tokens, steps, .. } = self;
+        let Self { engine, table, tokens, steps, after_unknown, .. } = self;
         let mut miss =
             |unit: &[u8], tokens: &mut Vec<Token>| engine.encode(as_text(unit), encoder, tokens);
         if !lane.sums {
@@ -258,7 +327,7 @@ impl<'t> LaneSession<'t> {
         // First the certified paths of all units, then those of them that the sum allows.
         steps.clear();
         table.encode(text.as_bytes(), units, &mut miss, steps);
-        let Engine { normalizer, sums: Some(sums), text: buffer, .. } = engine else {
+        let Engine { rewrite, sums: Some(sums), text: buffer, .. } = engine else {
             unreachable!("a lane with sums has a session for them")
         };
         let mut rest = &steps[..];
@@ -268,13 +337,13 @@ impl<'t> LaneSession<'t> {
             let (path, behind) = behind.split_at(len);
             rest = behind;
             if sum.abs() < limit(head.id) {
-                out.extend(path);
+                out.extend(fuse(sums, after_unknown, path));
                 *sum = sums.replay(*sum, path);
             } else {
-                lane.normalize(*normalizer, &text[unit.range()], buffer);
+                lane.normalize(*rewrite, &text[unit.range()], buffer);
                 tokens.clear();
                 *sum = sums.encode(buffer.as_bytes(), *sum, tokens);
-                out.extend(tokens);
+                out.extend(fuse(sums, after_unknown, tokens));
             }
         }
     }
@@ -288,16 +357,21 @@ impl<'t> LaneSession<'t> {
         encoder: &mut dyn Encode,
         out: &mut S,
     ) {
-        let Self { engine, tokens, .. } = self;
-        let Engine { normalizer, sums, text, scratch, .. } = engine;
-        lane.normalize(*normalizer, unit, text);
+        let Self { engine, tokens, after_unknown, .. } = self;
+        let Engine { rewrite, sums, text, scratch, .. } = engine;
+        lane.normalize(*rewrite, unit, text);
         lane.strip_end(text);
         tokens.clear();
         match sums {
-            Some(sums) => *sum = sums.encode(text.as_bytes(), *sum, tokens),
-            None => lane.encode(text, encoder, &mut scratch.pieces, tokens),
+            Some(sums) => {
+                *sum = sums.encode(text.as_bytes(), *sum, tokens);
+                out.extend(fuse(sums, after_unknown, tokens));
+            }
+            None => {
+                lane.encode(text, encoder, &mut scratch.pieces, tokens);
+                out.extend(tokens);
+            }
         }
-        out.extend(tokens);
     }
 }
 
@@ -305,7 +379,8 @@ impl<'t> LaneSession<'t> {
 struct Engine<'t> {
     kind: &'t Kind,
     parts: &'t Parts,
-    normalizer: Option<&'t SentencePieceNormalizer>,
+    /// What lanes of marks do to characters.
+    rewrite: Rewrite<'t>,
     /// For units that go on with the sum of those before.
     sums: Option<UnitSession<'t>>,
     scratch: Scratch,
@@ -322,11 +397,10 @@ impl<'t> Engine<'t> {
             }
             _ => None,
         };
-        let normalizer = parts.normalizer.as_ref().and_then(|normalizer| normalizer.as_any());
         Self {
             kind,
             parts,
-            normalizer: normalizer.and_then(|normalizer| normalizer.downcast_ref()),
+            rewrite: Rewrite::of(parts),
             sums,
             scratch: Scratch::default(),
             text: String::new(),
@@ -347,7 +421,7 @@ impl<'t> Engine<'t> {
                 forget_lengths(unit, tokens);
             }
             Kind::Marks(lane) => {
-                lane.normalize(self.normalizer, unit, &mut self.text);
+                lane.normalize(self.rewrite, unit, &mut self.text);
                 match &mut self.sums {
                     Some(sums) => certify(sums, unit, &self.text, tokens),
                     None => {
@@ -377,6 +451,17 @@ fn certify(sums: &mut UnitSession<'_>, unit: &str, normalized: &str, steps: &mut
             steps[at].len = unit.len() as u32;
         }
     }
+}
+
+/// The tokens of a unit (or its steps) without the first, if that is unknown as the last one before it
+/// was: unknown characters in a row are one token.
+#[inline]
+fn fuse<'a>(sums: &UnitSession<'_>, after_unknown: &mut bool, tokens: &'a [Token]) -> &'a [Token] {
+    let is_unknown = |token: &Token| Some(token.id) == sums.fused_unknown();
+    let Some(last) = tokens.last() else { return tokens };
+    let goes_on = *after_unknown && is_unknown(&tokens[0]);
+    *after_unknown = is_unknown(last);
+    &tokens[usize::from(goes_on)..]
 }
 
 /// A unit of text. Checked again, which costs little beside a miss.

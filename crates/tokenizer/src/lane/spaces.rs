@@ -30,10 +30,10 @@ use normalize::{
     BertNormalizer, Lowercase, Metaspace, Nmt, Precompiled, Prepend, PrependScheme, Replace,
     Sequence, Strip, StripAccents, UnicodeForm,
 };
-use pretok::{Behavior, Delimiter, PatternSplit};
+use pretok::{Behavior, Delimiter, Met, Neighbours, PatternSplit};
 use tokenizer_core::{Encode, Normalize, Span, Token};
 
-use super::masks::{self, BLOCK};
+use super::BLOCKS;
 use super::words::{Scratch, last_char, works_on_pieces_alone};
 use crate::lower::Mark;
 use crate::pipeline::{Parts, PieceStep, run_steps};
@@ -41,6 +41,8 @@ use crate::pipeline::{Parts, PieceStep, run_steps};
 const MARK: &str = "\u{2581}";
 
 pub(crate) struct Spaces {
+    /// Flags spaces.
+    neighbours: Neighbours,
     /// What each step of the normalizer does to units.
     roles: Vec<Role>,
     /// Whether units end calmly.
@@ -86,7 +88,10 @@ impl Spaces {
         let normalizer = parts.normalizer.as_ref()?;
         let steps = chain(normalizer.as_ref())?;
         let mut written = Written { all_marks: false, some_marks: false };
+        let mut behind = [0; 129];
+        behind[usize::from(b' ')] = Neighbours::FLAG;
         let mut lane = Self {
+            neighbours: Neighbours::new(&[0; 129], &behind),
             roles: Vec::with_capacity(steps.len()),
             needs_calm: false,
             joins_graphemes: false,
@@ -178,25 +183,22 @@ impl Spaces {
     /// text at `at` begins a unit.
     pub(super) fn cut(&self, text: &[u8], at: usize, most: usize, units: &mut Vec<Span>) -> usize {
         let (mut start, mut block_start) = (at, at);
+        let mut found = [Met::default(); BLOCKS];
         while block_start < text.len() {
-            let spaces = match text[block_start..].first_chunk::<BLOCK>() {
-                Some(block) => masks::spaces(block),
-                None => {
-                    let mut block = [0; BLOCK];
-                    block[..text.len() - block_start].copy_from_slice(&text[block_start..]);
-                    masks::spaces(&block)
+            let few = most.saturating_sub(units.len()).clamp(1, BLOCKS);
+            let blocks = self.neighbours.look_into(text, block_start, &mut found[..few]);
+            for met in &found[..blocks] {
+                let mut left = met.flagged;
+                while left != 0 {
+                    let place = block_start + left.trailing_zeros() as usize;
+                    left &= left - 1;
+                    if place > at && self.ends(text, place) {
+                        units.push(Span::new(start, place));
+                        start = place;
+                    }
                 }
-            };
-            let mut left = spaces;
-            while left != 0 {
-                let place = block_start + left.trailing_zeros() as usize;
-                left &= left - 1;
-                if place > at && self.ends(text, place) {
-                    units.push(Span::new(start, place));
-                    start = place;
-                }
+                block_start += 64;
             }
-            block_start += BLOCK;
             if units.len() >= most && block_start < text.len() {
                 return start;
             }

@@ -25,17 +25,16 @@ use std::borrow::Cow;
 
 use normalize::{BertNormalizer, Precompiled};
 use piece_table::Key;
+use pretok::{Met, Neighbours};
 use tokenizer_core::{Encode, Span, Token, utf8};
 
-use super::masks::{self, BLOCK};
+use super::BLOCKS;
 use crate::lower::Mark;
 use crate::pipeline::{Parts, PieceStep};
 
 pub(crate) struct Words {
-    /// What separates units.
-    is_blank: [bool; 256],
-    /// Whether ASCII punctuation stands alone.
-    cuts_punctuation: bool,
+    /// Blanks are flagged; every byte meets the one before it but where both belong to one unit.
+    neighbours: Neighbours,
     /// Whether ideographs do; only long units are cut at them.
     cuts_ideographs: bool,
     kind: Kind,
@@ -64,7 +63,6 @@ impl Words {
         if !rest.iter().all(works_on_pieces_alone) {
             return None;
         }
-        let mut is_blank = [false; 256];
         let mut ideographs = false;
         let plain = bert && rest.is_empty();
         let kind = match &parts.normalizer {
@@ -88,13 +86,10 @@ impl Words {
                 }
             }
         };
-        is_blank[usize::from(b' ')] = true;
-        if kind != Kind::Graphemes {
-            b"\t\n\r".iter().for_each(|&byte| is_blank[usize::from(byte)] = true);
-        }
+        let blanks: &[u8] = if kind == Kind::Graphemes { b" " } else { b" \t\n\r" };
         let cuts_punctuation = bert && kind != Kind::Graphemes;
         let cuts_ideographs = cuts_punctuation && ideographs;
-        Some(Self { is_blank, cuts_punctuation, cuts_ideographs, kind })
+        Some(Self { neighbours: neighbours(blanks, cuts_punctuation), cuts_ideographs, kind })
     }
 
     /// Appends about `most` units of `text` from `at` on, or all, and returns where to go on.
@@ -105,47 +100,30 @@ impl Words {
         most: usize,
         units: &mut Vec<Span>,
     ) -> usize {
-        // Where the unit began that reaches into this block, and whether one may go on: whether the
-        // byte before is part of a unit.
-        let (mut open, mut inside) = (None, false);
+        // Where the unit began that reaches into this block.
+        let mut open = None;
+        let mut beginning = 1;
+        let mut found = [Met::default(); BLOCKS];
         while at < text.len() {
-            let (words, alone) = match text[at..].first_chunk::<BLOCK>() {
-                Some(block) => self.classify(block),
-                None => {
-                    let mut block = [b' '; BLOCK];
-                    block[..text.len() - at].copy_from_slice(&text[at..]);
-                    self.classify(&block)
+            let few = most.saturating_sub(units.len()).clamp(1, BLOCKS);
+            let blocks = self.neighbours.look_into(text, at, &mut found[..few]);
+            for met in &found[..blocks] {
+                let mut places = met.met | beginning;
+                beginning = 0;
+                while places != 0 {
+                    let bit = places.trailing_zeros();
+                    places &= places - 1;
+                    let place = at + bit as usize;
+                    if let Some(start) = open {
+                        if self.goes_on(text, start, place) {
+                            continue;
+                        }
+                        self.push(text, Span::new(start, place), units);
+                    }
+                    open = (met.flagged >> bit & 1 == 0).then_some(place);
                 }
-            };
-            // A unit of the block before that ends here.
-            let carried = (!words).trailing_zeros();
-            if inside
-                && let Some(start) = open
-                && carried < 64
-                && !self.goes_on(text, start, at + carried as usize)
-            {
-                self.push(text, Span::new(start, at + carried as usize), units);
-                open = None;
+                at += 64;
             }
-            let mut starts = words & !(words << 1 | u64::from(inside)) | alone;
-            inside = words >> (BLOCK - 1) == 1;
-            while starts != 0 {
-                let bit = starts.trailing_zeros();
-                starts &= starts - 1;
-                // The bytes from here on that belong together; none where this one stands alone.
-                let rest = words >> bit;
-                let together = rest & (rest & 1).wrapping_neg();
-                let len = (!together).trailing_zeros().max(1);
-                let start = open.take().unwrap_or(at + bit as usize);
-                let end = at + (bit + len) as usize;
-                if (bit + len) as usize == BLOCK && together != 0 || self.goes_on(text, start, end)
-                {
-                    open = Some(start);
-                } else {
-                    self.push(text, Span::new(start, end), units);
-                }
-            }
-            at += BLOCK;
             if units.len() >= most && at < text.len() {
                 return open.unwrap_or(at);
             }
@@ -157,38 +135,12 @@ impl Words {
     }
 
     /// Whether the unit from `start` to `end` does not end there, but belongs together with the
-    /// blank behind it.
+    /// blank behind it, and then with the word behind that.
     #[inline]
     fn goes_on(&self, text: &[u8], start: usize, end: usize) -> bool {
         self.kind == Kind::Graphemes
-            && last_char(&text[start..end]).is_some_and(Precompiled::joins_space)
-    }
-
-    /// The bytes of a block that belong to units of several, and those that are one each.
-    #[inline]
-    fn classify(&self, block: &[u8; BLOCK]) -> (u64, u64) {
-        let mut words = masks::word_bytes(block);
-        let mut others = !words & !masks::spaces(block);
-        if !self.cuts_punctuation {
-            // What is neither a space nor a control character belongs to a unit.
-            words |= others & !masks::up_to_space(block);
-            others &= !words;
-        }
-        let mut alone = others;
-        // Few are left: line ends, and what is rarer.
-        let mut controls = others & masks::up_to_space(block);
-        if self.cuts_punctuation {
-            controls |= others & masks::deletes(block);
-        }
-        while controls != 0 {
-            let bit = controls & controls.wrapping_neg();
-            controls ^= bit;
-            alone ^= bit;
-            if !self.is_blank[usize::from(block[bit.trailing_zeros() as usize])] {
-                words |= bit;
-            }
-        }
-        (words, alone)
+            && (text[end - 1] == b' '
+                || last_char(&text[start..end]).is_some_and(Precompiled::joins_space))
     }
 
     /// Appends a unit, in parts if it is long and may be cut.
@@ -224,6 +176,11 @@ impl Words {
     /// and is not behind a space.
     pub(super) fn is_special_first(&self, text: &[u8]) -> bool {
         self.kind == Kind::Graphemes && text.first().is_some_and(|byte| !byte.is_ascii())
+    }
+
+    /// Whether ASCII letters may be lowercased beforehand.
+    pub(super) fn lowercases(&self) -> bool {
+        matches!(self.kind, Kind::Bert { lowercase: true, .. })
     }
 
     /// Appends the tokens of a unit. `behind_space` says that a space stands before it, or might.
@@ -264,6 +221,25 @@ impl Words {
             }
         }
     }
+}
+
+/// Blanks are flagged, and meet what is before and behind them, as punctuation does if it is cut.
+fn neighbours(blanks: &[u8], cuts_punctuation: bool) -> Neighbours {
+    const ALONE_BEFORE: u8 = 1;
+    const ALONE_BEHIND: u8 = 2;
+    let (mut before, mut behind) = ([ALONE_BEHIND; 129], [ALONE_BEFORE; 129]);
+    for byte in 0..128u8 {
+        let at = usize::from(byte);
+        let is_blank = blanks.contains(&byte);
+        if is_blank || cuts_punctuation && byte.is_ascii_punctuation() {
+            before[at] |= ALONE_BEFORE;
+            behind[at] |= ALONE_BEHIND;
+        }
+        if is_blank {
+            behind[at] |= Neighbours::FLAG;
+        }
+    }
+    Neighbours::new(&before, &behind)
 }
 
 /// Memory for the preparation of units.
