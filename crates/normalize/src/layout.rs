@@ -149,8 +149,8 @@ impl Nodes {
 /// The units so far.
 struct Layout {
     units: Vec<u32>,
-    /// Whether a unit is taken.
-    taken: Vec<bool>,
+    /// Whether a unit is taken, a bit each.
+    taken: Vec<u64>,
     /// Whether the children of some node are at this base.
     based: Vec<bool>,
     /// No unit before this one is free.
@@ -161,7 +161,7 @@ impl Layout {
     fn new() -> Self {
         let mut layout = Self { units: vec![], taken: vec![], based: vec![], first_free: 1 };
         layout.grow();
-        layout.taken[0] = true;
+        layout.take(0);
         // The children of the root may not be at base 0, for its offset must not be 0.
         layout.based[0] = true;
         layout
@@ -169,17 +169,16 @@ impl Layout {
 
     /// Takes the units for the children of the node at `at` and returns their base.
     fn place(&mut self, at: usize, labels: &[u8]) -> Option<usize> {
-        while self.taken.get(self.first_free) == Some(&true) {
-            self.first_free += 1;
-        }
+        self.first_free = self.next_free(self.first_free);
         // Old blocks are nearly full; to search them again and again would take quadratic time.
         let mut free = self.first_free.max(self.units.len().saturating_sub(SEARCHED));
         let base = loop {
+            free = self.next_free(free);
             if free == self.units.len() {
                 self.grow();
             }
             let base = free ^ usize::from(labels[0]);
-            let fits = |&label: &u8| !self.taken[base ^ usize::from(label)];
+            let fits = |&label: &u8| !self.is_taken(base ^ usize::from(label));
             if !self.based[base] && labels.iter().all(fits) && offset_bits(at ^ base).is_some() {
                 break base;
             }
@@ -190,24 +189,48 @@ impl Layout {
         };
         self.based[base] = true;
         for &label in labels {
-            self.taken[base ^ usize::from(label)] = true;
+            self.take(base ^ usize::from(label));
         }
         self.units[at] |= offset_bits(at ^ base)?;
         Some(base)
+    }
+
+    fn is_taken(&self, unit: usize) -> bool {
+        self.taken[unit / 64] >> (unit % 64) & 1 == 1
+    }
+
+    fn take(&mut self, unit: usize) {
+        self.taken[unit / 64] |= 1 << (unit % 64);
+    }
+
+    /// The first unit from this one on that is not taken; behind the last one if all are.
+    fn next_free(&self, unit: usize) -> usize {
+        let mut at = unit / 64;
+        // Units before the first count as taken.
+        let mut before = (1u64 << (unit % 64)) - 1;
+        while let Some(taken) = self.taken.get(at) {
+            let taken = taken | before;
+            if taken != u64::MAX {
+                return at * 64 + taken.trailing_ones() as usize;
+            }
+            before = 0;
+            at += 1;
+        }
+        self.units.len()
     }
 
     /// Adds a block. Whole blocks of 256 units keep every child of a base in the array.
     fn grow(&mut self) {
         let len = self.units.len() + 256;
         self.units.resize(len, 0);
-        self.taken.resize(len, false);
+        self.taken.resize(len / 64, 0);
         self.based.resize(len, false);
     }
 
     fn finish(mut self) -> Vec<u32> {
         // A free unit must not look like a child of the base whose label-th unit it would be.
         for at in 0..self.units.len() {
-            if !self.taken[at] {
+            if !self.is_taken(at) {
                 let unlike = (0..=255_usize).find(|&label| !self.based[at ^ label]);
                 self.units[at] = unlike.unwrap_or(0) as u32;
             }
