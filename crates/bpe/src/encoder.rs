@@ -183,7 +183,9 @@ fn divide(size: Size) -> (Size, Size, usize) {
     let mut later = size;
     (later.short, later.long, later.ring) = (size.short * 9 / 16, size.long / 12, 0);
     let lines = size.short - later.short + size.long - later.long;
-    let memory = lines * LINE + size.ring * 10;
+    let free = lines * LINE + size.ring * 10;
+    let memory = free.min(Memory::MOST);
+    later.short += (free - memory) / LINE;
     let mut first = later;
     first.short += memory * 11 / 32 / LINE;
     (first, later, memory)

@@ -74,9 +74,12 @@ const MOST_BYTES: usize = 255;
 const PARTS: usize = 32;
 
 impl Memory {
-    /// A memory of about that many bytes, at most 3 MB, a few KB at least.
+    /// More bytes it has no use for.
+    pub(crate) const MOST: usize = 3 << 20;
+
+    /// A memory of about that many bytes, a few KB at least and at most [`MOST`](Self::MOST).
     pub(crate) fn new(bytes: usize) -> Self {
-        let index = bytes * 5 / 16;
+        let index = bytes.min(Self::MOST) * 5 / 16;
         let lines = (index / size_of::<Line>()).next_multiple_of(2).max(2);
         let ring = (bytes - index).min(PLACE as usize);
         let part = (ring / PARTS).max(1 + MOST_BYTES);

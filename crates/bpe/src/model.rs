@@ -850,6 +850,16 @@ impl Model for Bpe {
         Box::new(self.session())
     }
 
+    fn encoder_within(&self, memory: usize) -> Box<dyn Encode + '_> {
+        Box::new(self.session_of_size(Size::of_bytes(memory)))
+    }
+
+    fn prepare(&self) {
+        if self.longest().is_none() {
+            self.words();
+        }
+    }
+
     fn as_any(&self) -> Option<&dyn core::any::Any> {
         Some(self)
     }

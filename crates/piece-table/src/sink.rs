@@ -260,6 +260,11 @@ impl Write for LocatedWriter<'_> {
     fn four(&mut self, words: &[Word; 4], n: usize, piece: Span) {
         self.ids.four(words, n, piece);
         let begin = piece.start as u32;
+        if n == 1 {
+            let end = begin.wrapping_add(words[0] >> 24 & 15);
+            self.offsets.push(Offset { start: begin, end });
+            return;
+        }
         let ends = run::ends(words);
         let [a, b, c, _] = ends;
         let starts = [0, a, b, c];

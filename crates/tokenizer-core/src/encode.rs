@@ -12,6 +12,17 @@ pub trait Model: Send + Sync {
     /// A new session. Sessions hold the scratch memory; make one per thread and keep it.
     fn encoder(&self) -> Box<dyn Encode + '_>;
 
+    /// As [`encoder`](Self::encoder), for a session that remembers pieces in about so many bytes, if
+    /// the model's sessions remember any. The tokens are the same.
+    fn encoder_within(&self, memory: usize) -> Box<dyn Encode + '_> {
+        let _ = memory;
+        self.encoder()
+    }
+
+    /// Builds what sessions share and the first of them that needs it would build. Changes no
+    /// tokens.
+    fn prepare(&self) {}
+
     /// The model itself, for callers that prove something of a type that they know; `None` for all
     /// others.
     fn as_any(&self) -> Option<&dyn Any> {

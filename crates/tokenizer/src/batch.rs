@@ -11,6 +11,7 @@ use tokenizer_core::TokenId;
 use crate::encoding::Encoding;
 use crate::pipeline::{EncodeOptions, PieceStep, Session, Tokenizer};
 use crate::policy::{Policy, SpecialTokenError};
+use crate::session::SessionOptions;
 
 /// The bytes of a text that a thread takes at a time: enough that guessing where pieces begin costs
 /// nothing beside them, few enough that threads end at about the same time.
@@ -19,7 +20,8 @@ const CHUNK: NonZeroUsize = NonZeroUsize::new(128 << 10).expect("not zero");
 /// A session for each thread, kept from one call to the next: what one batch met, the next one
 /// knows.
 ///
-/// As many sessions as rayon has threads where the work is done; each takes about 4 MB at most.
+/// As many sessions as rayon has threads where the work is done; each takes about 4 MB at most, or
+/// what [`SessionOptions`] say.
 ///
 /// ```
 /// use tokenizer::{TiktokenEncoding, Tokenizer};
@@ -34,16 +36,11 @@ const CHUNK: NonZeroUsize = NonZeroUsize::new(128 << 10).expect("not zero");
 /// ```
 pub struct Batch<'t> {
     tokenizer: &'t Tokenizer,
+    options: SessionOptions,
     sessions: Vec<Session<'t>>,
 }
 
 impl Tokenizer {
-    /// Sessions for many calls that encode in parallel.
-    #[must_use]
-    pub fn batch(&self) -> Batch<'_> {
-        Batch { tokenizer: self, sessions: Vec::new() }
-    }
-
     /// As [`Batch::encode`], with sessions that are made for this call: for callers that have all
     /// their texts at once.
     ///
@@ -72,6 +69,10 @@ impl Tokenizer {
 }
 
 impl<'t> Batch<'t> {
+    pub(crate) fn new(tokenizer: &'t Tokenizer, options: SessionOptions) -> Self {
+        Self { tokenizer, options, sessions: Vec::new() }
+    }
+
     /// Encodes many texts in parallel, and pads them where the tokenizer says so. Equal to one by
     /// one.
     ///
@@ -150,7 +151,7 @@ impl<'t> Batch<'t> {
     /// The first `n` sessions, new ones where there were fewer.
     fn sessions(&mut self, n: usize) -> &mut [Session<'t>] {
         if self.sessions.len() < n {
-            self.sessions.resize_with(n, || self.tokenizer.session());
+            self.sessions.resize_with(n, || self.tokenizer.session_with(&self.options));
         }
         &mut self.sessions[..n]
     }

@@ -40,12 +40,8 @@ impl Tokenizer {
     pub fn session_with_dropout(&self, probability: f64, seed: u64) -> Option<Session<'_>> {
         let model = self.model().as_any()?.downcast_ref::<Bpe>()?;
         let rng = Rng::new(seed);
-        Some(self.session_with(Box::new(Dropout {
-            session: model.session(),
-            model,
-            probability,
-            rng,
-        })))
+        let encoder = Dropout { session: model.session(), model, probability, rng };
+        Some(Session::new(self, Box::new(encoder), None))
     }
 }
 

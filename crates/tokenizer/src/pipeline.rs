@@ -312,17 +312,6 @@ impl Tokenizer {
         DecodeStream::new(self, options)
     }
 
-    /// The scratch memory for encoding; keep one per thread.
-    #[must_use]
-    pub fn session(&self) -> Session<'_> {
-        Session {
-            tokenizer: self,
-            encoder: self.parts.model.encoder(),
-            lane: self.lane.as_ref().map(|lane| LaneSession::new(lane, &self.parts)),
-            scratch: Scratch::default(),
-        }
-    }
-
     /// Whether ids are found by a fast lane: most words are looked up as they stand in the raw text,
     /// because normalizer, steps and model prove that this gives the same.
     #[must_use]
@@ -330,10 +319,8 @@ impl Tokenizer {
         self.lane.is_some()
     }
 
-    /// A session with an encoder of one's own.
-    pub(crate) fn session_with<'t>(&'t self, encoder: Box<dyn Encode + 't>) -> Session<'t> {
-        // A lane knows the model's own tokens, not those of this encoder.
-        Session { encoder, lane: None, ..self.session() }
+    pub(crate) fn lane(&self) -> Option<&Lane> {
+        self.lane.as_ref()
     }
 
     /// The model.
@@ -749,6 +736,16 @@ fn set_byte_offsets(
 }
 
 impl<'t> Session<'t> {
+    /// A session with this encoder; a lane knows the model's own tokens, not those of another
+    /// encoder.
+    pub(crate) fn new(
+        tokenizer: &'t Tokenizer,
+        encoder: Box<dyn Encode + 't>,
+        lane: Option<LaneSession<'t>>,
+    ) -> Self {
+        Self { tokenizer, encoder, lane, scratch: Scratch::default() }
+    }
+
     pub(crate) fn tokenizer(&self) -> &'t Tokenizer {
         self.tokenizer
     }

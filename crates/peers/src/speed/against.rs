@@ -2,6 +2,7 @@
 
 use harness::report::{Bands, Findings};
 
+use super::contest::is_ours;
 use super::report::{COLUMNS, Column, Report, Speed};
 
 /// Where a slope stops to be linear, and where it begins to be quadratic.
@@ -112,7 +113,7 @@ fn ratios<'r>(report: &'r Report, like: &Speed, of: Column) -> Vec<(&'r str, f64
     let in_table = |row: &&Speed| row.model == like.model && row.corpus == like.corpus;
     let rows = || report.speeds.iter().filter(in_table);
     let Some(ours) = rows().find(|row| row.contestant == "ours") else { return Vec::new() };
-    let others = rows().filter(|row| row.contestant != "ours");
+    let others = rows().filter(|row| !is_ours(&row.contestant));
     let ratio = |row: &'r Speed| Some((row.contestant.as_str(), of(ours).over(of(row))?.median));
     others.filter_map(ratio).collect()
 }

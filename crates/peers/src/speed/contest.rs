@@ -22,6 +22,17 @@ pub struct Contest {
     python: Option<PathBuf>,
 }
 
+/// This workspace's tokenizer.
+pub const OURS: &str = "ours";
+/// The same with sessions that remember as much as those of others do.
+pub const OURS_LARGE: &str = "ours, 64 MB a session";
+
+/// Whether a contestant is this workspace's.
+#[must_use]
+pub fn is_ours(name: &str) -> bool {
+    matches!(name, OURS | OURS_LARGE)
+}
+
 /// The contestant of the package `next`.
 pub const NEXT: &str = "crate tokenizers 1.0";
 
@@ -44,7 +55,7 @@ impl Contest {
     pub fn spawn(&self, name: &str) -> Result<Runner, String> {
         let mut command = if name == NEXT {
             Command::new(self.next.as_deref().ok_or("its program was not built")?)
-        } else if name == "ours" || name.starts_with("crate ") {
+        } else if is_ours(name) || name.starts_with("crate ") {
             let mut command = Command::new(&self.program);
             command.arg("child");
             command

@@ -1,9 +1,12 @@
 //! The contestants that are crates, ours first.
 
 use serde_json::Value;
-use tokenizer::{Batch, Document, LoadOptions, RanksSetup, Session, TiktokenEncoding, Tokenizer};
+use tokenizer::{
+    Batch, Document, LoadOptions, RanksSetup, Session, SessionOptions, TiktokenEncoding, Tokenizer,
+};
 
 use super::child::{Contestants, Loaded, Native};
+use super::contest::{OURS_LARGE, is_ours};
 
 /// What this program answers as.
 pub const CONTESTANTS: Contestants = Contestants { load, train: super::trainers::answer };
@@ -34,7 +37,7 @@ pub fn load(peer: &str, model: &Value) -> Result<Loaded, String> {
     let file = |name: &str| std::fs::read(path(name)?).map_err(|error| error.to_string());
     let text = |name: &str| std::fs::read_to_string(path(name)?).map_err(|e| e.to_string());
     let native: Box<dyn Native> = match peer {
-        "ours" => {
+        name if is_ours(name) => {
             let tokenizer = match model["encoding"].as_str() {
                 Some(name) => Tokenizer::from_encoding(encoding(name)?),
                 None => {
@@ -45,7 +48,14 @@ pub fn load(peer: &str, model: &Value) -> Result<Loaded, String> {
             };
             // The process ends with it; a session borrows it for ever.
             let tokenizer: &'static Tokenizer = Box::leak(Box::new(tokenizer));
-            Box::new(Ours { session: tokenizer.session(), batch: tokenizer.batch() })
+            let mut options = SessionOptions::new();
+            if name == OURS_LARGE {
+                options = options.memory(64 << 20);
+            }
+            Box::new(Ours {
+                session: tokenizer.session_with(&options),
+                batch: tokenizer.batch_with(&options),
+            })
         }
         "crate tokenizers" => {
             let mut tokenizer = tokenizers::Tokenizer::from_bytes(text("json")?)

@@ -6,6 +6,8 @@ use harness::manifest::Manifest;
 use harness::report::Rounds;
 use serde::{Deserialize, Serialize};
 
+use super::contest::{OURS, is_ours};
+
 /// What tells this kind of report from others.
 pub const KIND: &str = "peers";
 
@@ -198,7 +200,7 @@ impl Report {
     #[must_use]
     pub fn shown(&self, contestant: &str) -> String {
         let version = self.manifest.versions.get(contestant).map_or(contestant, String::as_str);
-        if contestant == "ours" || contestant.starts_with("crate ") {
+        if is_ours(contestant) || contestant.starts_with("crate ") {
             version.to_owned()
         } else {
             format!("{version} (Python)")
@@ -284,9 +286,9 @@ pub fn standings(report: &Report) -> Vec<Standing<'_>> {
     }
     let mut standings = Vec::new();
     for ((at, corpus), rows) in tables {
-        let Some(ours) = rows.iter().find(|row| row.contestant == "ours") else { continue };
+        let Some(ours) = rows.iter().find(|row| row.contestant == OURS) else { continue };
         for (column, of) in COLUMNS {
-            let others = rows.iter().filter(|row| row.contestant != "ours");
+            let others = rows.iter().filter(|row| !is_ours(&row.contestant));
             let timed = others.filter_map(|row| Some((*row, of(row).rounds()?.median)));
             let Some((peer, _)) = timed.max_by(|a, b| a.1.total_cmp(&b.1)) else { continue };
             let Some(ratio) = of(ours).over(of(peer)) else { continue };

@@ -107,16 +107,14 @@ const BLOCKS: usize = 8;
 const UNITS: usize = 512;
 
 impl<'t> LaneSession<'t> {
-    pub(crate) fn new(lane: &'t Lane, parts: &'t Parts) -> Self {
+    pub(crate) fn new(lane: &'t Lane, parts: &'t Parts, memory: usize) -> Self {
         let direct = match lane.kind {
             Kind::Words(_) | Kind::Spaces(_) => None,
             Kind::Marks(_) => Direct::of(parts).map(Box::new),
         };
-        let mut size = Size::default();
-        if direct.is_some() {
-            // What the encoder would have for a memory of its own.
-            (size.short, size.long, size.ring) = (2 * size.short, 2 * size.long, 2 * size.ring);
-        }
+        // Twice: what the encoder would have for a memory of its own.
+        let memory = if direct.is_some() { memory.saturating_mul(2) } else { memory };
+        let size = Size::of_bytes(memory);
         Self {
             engine: Engine::new(&lane.kind, parts),
             direct,
