@@ -160,6 +160,18 @@ fn what_cannot_be_extended_is_an_error() {
 }
 
 #[test]
+fn a_character_that_is_required_twice_is_counted_once() {
+    let old = trainer(60, |_| ()).train(&english(), &mut Silent).unwrap();
+    let with = |chars: &str| {
+        let trainer = trainer(90, |t| t.required_chars = chars.to_owned());
+        let extended = trainer.extend(&old, &german(), &[], &mut Silent).unwrap();
+        (extended, trainer.train(&german(), &mut Silent).unwrap())
+    };
+    // The model has an e; in a new one the second e must not take the place of the first.
+    assert!(with("") == with("eehh"));
+}
+
+#[test]
 fn any_number_of_threads_extends_alike() {
     let old = trainer(60, |_| ()).train(&english(), &mut Silent).unwrap();
     let models = [1, 2, 3, 7].map(|threads| {

@@ -247,9 +247,12 @@ impl CharCounts {
         let mut alphabet = BTreeMap::new();
         let mut covered = 0;
         for char in trainer.required_chars.chars().filter(|&c| c != '\0') {
-            if alphabet.insert(char, counts.remove(&char).unwrap_or(0)).is_none() {
-                covered += alphabet[&char];
-            }
+            // One that is given twice is counted once.
+            alphabet.entry(char).or_insert_with(|| {
+                let count = counts.remove(&char).unwrap_or(0);
+                covered += count;
+                count
+            });
         }
         let mut rest: Vec<(char, u64)> = counts.into_iter().collect();
         // Stable, so that equally frequent characters stay in order of code point.
