@@ -11,7 +11,7 @@ use hashbrown::{DefaultHashBuilder, HashTable};
 /// came from (threads, files, machines) leaves no trace: counting in any order and merging in any
 /// grouping gives equal tables, as long as the positions that the caller gives are the same.
 ///
-/// Memory is the bytes of the distinct pieces plus 32 bytes each.
+/// Memory is the bytes of the distinct pieces plus 24 bytes each.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct PieceCounts {
     arena: Vec<u8>,
@@ -22,8 +22,8 @@ pub struct PieceCounts {
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 struct Entry {
-    start: u64,
-    len: u32,
+    /// Where the piece ends in the arena; it begins where the one before it ends.
+    end: u64,
     count: u64,
     first_seen: u64,
 }
@@ -101,7 +101,7 @@ impl PieceCounts {
 
     /// The distinct pieces, sorted by their bytes.
     pub fn iter(&self) -> impl ExactSizeIterator<Item = PieceCount<'_>> + Clone + '_ {
-        self.entries.iter().map(|entry| self.view(entry))
+        (0..self.len()).map(|i| self.view(i))
     }
 
     /// The distinct pieces in the order in which they first occurred.
@@ -113,13 +113,28 @@ impl PieceCounts {
         pieces
     }
 
+    /// The distinct pieces, the most frequent first; equally frequent ones by their bytes.
+    #[must_use]
+    pub fn by_count(&self) -> Vec<PieceCount<'_>> {
+        let mut pieces: Vec<_> = self.iter().collect();
+        // Stable, and they are in order of their bytes.
+        pieces.sort_by_key(|piece| core::cmp::Reverse(piece.count));
+        pieces
+    }
+
     /// One piece, if it occurs.
     #[must_use]
     pub fn get(&self, piece: &[u8]) -> Option<PieceCount<'_>> {
-        self.entries
-            .binary_search_by(|entry| self.bytes(entry).cmp(piece))
-            .ok()
-            .map(|i| self.view(&self.entries[i]))
+        let (mut low, mut high) = (0, self.len());
+        while low < high {
+            let middle = low + (high - low) / 2;
+            match self.bytes(middle).cmp(piece) {
+                core::cmp::Ordering::Less => low = middle + 1,
+                core::cmp::Ordering::Equal => return Some(self.view(middle)),
+                core::cmp::Ordering::Greater => high = middle,
+            }
+        }
+        None
     }
 
     /// Appends a piece that sorts behind all pieces so far: how a sorted stream becomes a table
@@ -138,7 +153,7 @@ impl PieceCounts {
             !piece.piece.is_empty() && piece.count > 0,
             "an empty piece or count cannot be kept"
         );
-        if let Some(last) = self.entries.last() {
+        if let Some(last) = self.len().checked_sub(1) {
             assert!(self.bytes(last) < piece.piece, "pieces must be pushed in ascending order");
         }
         let overflow = || CountError { _private: () };
@@ -211,22 +226,19 @@ impl PieceCounts {
     }
 
     fn push(&mut self, entry: PieceCount<'_>) {
-        self.entries.push(Entry {
-            start: self.arena.len() as u64,
-            len: entry.piece.len() as u32,
-            count: entry.count,
-            first_seen: entry.first_seen,
-        });
         self.arena.extend_from_slice(entry.piece);
+        let end = self.arena.len() as u64;
+        self.entries.push(Entry { end, count: entry.count, first_seen: entry.first_seen });
     }
 
-    fn view<'c>(&'c self, entry: &Entry) -> PieceCount<'c> {
-        PieceCount { piece: self.bytes(entry), count: entry.count, first_seen: entry.first_seen }
+    fn view(&self, i: usize) -> PieceCount<'_> {
+        let Entry { count, first_seen, .. } = self.entries[i];
+        PieceCount { piece: self.bytes(i), count, first_seen }
     }
 
-    fn bytes(&self, entry: &Entry) -> &[u8] {
-        let start = entry.start as usize;
-        &self.arena[start..start + entry.len as usize]
+    fn bytes(&self, i: usize) -> &[u8] {
+        let start = if i == 0 { 0 } else { self.entries[i - 1].end };
+        &self.arena[start as usize..self.entries[i].end as usize]
     }
 }
 
@@ -259,7 +271,7 @@ impl PieceCounter {
         let total = self.counts.total.checked_add(count).ok_or(overflow)?;
         let hash = self.hasher.hash_one(piece);
         let counts = &mut self.counts;
-        match self.index.find(hash, |&i| counts.bytes(&counts.entries[i]) == piece) {
+        match self.index.find(hash, |&i| counts.bytes(i) == piece) {
             Some(&i) => {
                 let entry = &mut counts.entries[i];
                 // No single count passes the total, which was checked.
@@ -270,8 +282,7 @@ impl PieceCounter {
                 let i = counts.entries.len();
                 counts.push(PieceCount { piece, count, first_seen: position });
                 let hasher = &self.hasher;
-                self.index
-                    .insert_unique(hash, i, |&i| hasher.hash_one(counts.bytes(&counts.entries[i])));
+                self.index.insert_unique(hash, i, |&i| hasher.hash_one(counts.bytes(i)));
             }
         }
         counts.total = total;
@@ -302,9 +313,7 @@ impl PieceCounter {
         let unsorted = self.counts;
         drop(self.index);
         let mut order: Vec<usize> = (0..unsorted.len()).collect();
-        order.sort_unstable_by(|&a, &b| {
-            unsorted.bytes(&unsorted.entries[a]).cmp(unsorted.bytes(&unsorted.entries[b]))
-        });
+        order.sort_unstable_by(|&a, &b| unsorted.bytes(a).cmp(unsorted.bytes(b)));
         let mut sorted = PieceCounts {
             arena: Vec::with_capacity(unsorted.arena.len()),
             entries: Vec::with_capacity(unsorted.len()),
@@ -312,7 +321,7 @@ impl PieceCounter {
             extent: unsorted.extent,
         };
         for i in order {
-            sorted.push(unsorted.view(&unsorted.entries[i]));
+            sorted.push(unsorted.view(i));
         }
         sorted
     }
@@ -384,6 +393,13 @@ mod tests {
         ba.merge(&a).unwrap();
         assert_eq!(ab, ba);
         assert_eq!(ab.get(b"y").map(|p| p.count), Some(7));
+    }
+
+    #[test]
+    fn the_most_frequent_come_first_then_the_lesser() {
+        let table = counts(&[("b", 2), ("ab", 7), ("a", 2), ("c", 9)]);
+        let order: Vec<_> = table.by_count().iter().map(|p| (p.piece, p.count)).collect();
+        assert_eq!(order, [(&b"c"[..], 9), (b"ab", 7), (b"a", 2), (b"b", 2)]);
     }
 
     #[test]
