@@ -1,60 +1,59 @@
 use alloc::vec::Vec;
 
-use hashbrown::HashMap;
 use tokenizer_core::PieceCounts;
 
 use crate::Alphabet;
 use crate::train::plan::GAP;
-use crate::train::{BpeTrainer, Plan, TrainError};
+use crate::train::weights::Weights;
+use crate::train::{BpeTrainer, Plan, Ties, TrainError};
 
 /// All distinct pieces as one array of symbols with a gap before, between and behind them.
 ///
-/// A symbol that was merged covers several slots. Its first slot holds the symbol, its second and
-/// its last one hold how many there are, so both neighbours of any symbol are found in its cache
-/// line, and what stands in the array is 8 bytes for each symbol that there was in the beginning.
+/// A symbol that was merged covers several slots. Its first slot and its last one hold the symbol
+/// and how many there are, so both neighbours of any symbol are found in its cache line, and what
+/// stands in the array is 4 bytes for each symbol that there was in the beginning.
 pub(crate) struct Arena {
-    slots: Vec<Slot>,
-    /// The distinct counts of pieces.
-    weights: Vec<u64>,
+    slots: Vec<u32>,
+    weights: Weights,
 }
 
-#[derive(Clone, Copy)]
-struct Slot {
-    /// A symbol where one begins; [`BREAK`]; [`INNER`] or the symbol with [`LAST`] set in the
-    /// slots after the first.
-    symbol: u32,
-    /// Where a symbol begins: the index of the weight of its piece. In the second and the last
-    /// slot of a symbol: how many slots it covers.
-    extra: u32,
-}
-
-/// Set in the last slot of a symbol that covers more than one.
-const LAST: u32 = 1 << 31;
-/// A slot in the middle of a symbol, or the second one.
-const INNER: u32 = u32::MAX;
+/// From the lowest bit: 24 of the symbol, 7 of the number of slots, and [`INNER`]. A number that 7 bits
+/// do not hold is written into slots behind the first and before the last one, which are free then.
+const SYMBOL: u32 = (1 << LEN_SHIFT) - 1;
+const LEN_SHIFT: u32 = 24;
+/// As a number of slots: so many, or more.
+const LONG: u32 = 127;
+/// Set in all slots of a symbol but its first one.
+const INNER: u32 = 1 << 31;
 /// A gap between pieces.
-pub(crate) const BREAK: u32 = LAST - 1;
+pub(crate) const BREAK: u32 = SYMBOL;
 
 /// The most symbols, with the gaps: their places are counted in 32 bits.
 const MOST_SLOTS: u64 = u32::MAX as u64 - 1;
 
 impl Arena {
-    /// Pieces lie in the order in which they were first seen.
+    /// Pieces lie in the order in which they were first seen where the tie rule asks for it, else
+    /// the most frequent come first, so that equal counts are next to each other.
     pub(crate) fn new(
         trainer: &BpeTrainer,
         plan: &Plan,
         counts: &PieceCounts,
     ) -> Result<Self, TrainError> {
-        let pieces = counts.by_first_seen();
-        let mut arena = Self { slots: Vec::new(), weights: Vec::new() };
-        if trainer.unit == Alphabet::Byte {
-            let bytes: usize = pieces.iter().map(|piece| piece.piece.len() + 1).sum();
-            arena.slots.reserve_exact(bytes + 1);
+        let tokens = plan.vocab.len() as u64;
+        if tokens > u64::from(BREAK) {
+            return Err(TrainError::too_many_tokens());
         }
-        let mut weight_index: HashMap<u64, u32> = HashMap::new();
+        let pieces = match trainer.ties {
+            Ties::FirstOccurrence => counts.by_first_seen(),
+            _ => counts.by_count(),
+        };
+        let mut arena = Self { slots: Vec::new(), weights: Weights::default() };
+        if trainer.unit == Alphabet::Byte {
+            arena.slots.reserve_exact(counts.piece_bytes() + counts.len() + 1);
+        }
         let (mut symbols, mut buffer) = (Vec::new(), Vec::new());
         let mut windows = 0u64;
-        arena.slots.push(Slot { symbol: BREAK, extra: 0 });
+        arena.slots.push(one(BREAK));
         for piece in pieces {
             symbols.clear();
             plan.symbols(trainer, piece.piece, &mut buffer, &mut symbols);
@@ -68,17 +67,9 @@ impl Arena {
                 .checked_mul(symbols.len() as u64)
                 .and_then(|more| windows.checked_add(more))
                 .ok_or_else(TrainError::count_overflow)?;
-            let extra = *weight_index.entry(piece.count).or_insert_with(|| {
-                arena.weights.push(piece.count);
-                (arena.weights.len() - 1) as u32
-            });
-            arena.slots.extend(
-                symbols.iter().map(|&symbol| Slot {
-                    symbol: if symbol == GAP { BREAK } else { symbol },
-                    extra,
-                }),
-            );
-            arena.slots.push(Slot { symbol: BREAK, extra: 0 });
+            arena.slots.extend(symbols.iter().map(|&s| one(if s == GAP { BREAK } else { s })));
+            arena.slots.push(one(BREAK));
+            arena.weights.extend_to(arena.slots.len() as u32, piece.count);
         }
         Ok(arena)
     }
@@ -86,61 +77,125 @@ impl Arena {
     /// Every pair of neighbours while each symbol covers one slot: its place, its parts, the
     /// weight of its piece.
     pub(crate) fn initial_pairs(&self) -> impl Iterator<Item = (u32, u32, u32, u64)> + '_ {
-        self.slots.windows(2).zip(0u32..).filter_map(|(pair, at)| {
-            let (left, right) = (pair[0].symbol, pair[1].symbol);
-            (left != BREAK && right != BREAK)
-                .then(|| (at, left, right, self.weights[pair[0].extra as usize]))
+        let places = self.slots.windows(2).zip(0u32..).filter_map(|(pair, at)| {
+            let (left, right) = (pair[0] & SYMBOL, pair[1] & SYMBOL);
+            (left != BREAK && right != BREAK).then_some((at, left, right))
+        });
+        let mut runs = self.weights.iter();
+        let (mut end, mut weight) = (0, 0);
+        places.map(move |(at, left, right)| {
+            while at >= end {
+                (end, weight) = runs.next().expect("every place has a weight");
+            }
+            (at, left, right, weight)
         })
     }
 
     /// Where the right part begins and where it ends, if the pair still stands at this place.
     #[inline]
     pub(crate) fn pair_at(&self, at: u32, left: u32, right: u32) -> Option<(u32, u32)> {
-        if self.slots[at as usize].symbol != left {
+        let slot = self.slots[at as usize];
+        if slot & (INNER | SYMBOL) != left {
             return None;
         }
-        let middle = at + self.slots_of(at);
-        if self.slots[middle as usize].symbol != right {
+        let middle = at + self.slots_of(slot, at, Side::First);
+        let slot = self.slots[middle as usize];
+        if slot & (INNER | SYMBOL) != right {
             return None;
         }
-        Some((middle, middle + self.slots_of(middle)))
+        Some((middle, middle + self.slots_of(slot, middle, Side::First)))
     }
 
     /// The symbol that ends before this place, and where it begins; [`BREAK`] if there is none.
     #[inline]
     pub(crate) fn before(&self, at: u32) -> (u32, u32) {
-        let slot = self.slots[at as usize - 1];
-        match slot.symbol {
-            LAST.. => (slot.symbol & !LAST, at - slot.extra),
-            symbol => (symbol, at - 1),
-        }
+        let last = at - 1;
+        let slot = self.slots[last as usize];
+        (slot & SYMBOL, at - self.slots_of(slot, last, Side::Last))
     }
 
     /// The symbol that begins at this place; [`BREAK`] if there is none.
     #[inline]
     pub(crate) fn symbol(&self, at: u32) -> u32 {
-        self.slots[at as usize].symbol
+        self.slots[at as usize] & SYMBOL
     }
 
     /// How often the piece of the symbol at this place occurs.
     #[inline]
     pub(crate) fn weight(&self, at: u32) -> u64 {
-        self.weights[self.slots[at as usize].extra as usize]
+        self.weights.at(at)
     }
 
     /// Makes one symbol of `at..middle` and `middle..end`.
     #[inline]
     pub(crate) fn join(&mut self, at: u32, middle: u32, end: u32, symbol: u32) {
-        let extra = end - at;
-        self.slots[at as usize].symbol = symbol;
-        self.slots[middle as usize].symbol = INNER;
-        self.slots[at as usize + 1] = Slot { symbol: INNER, extra };
-        self.slots[end as usize - 1] = Slot { symbol: symbol | LAST, extra };
+        let len = end - at;
+        let head = len.min(LONG) << LEN_SHIFT | symbol;
+        self.slots[middle as usize] = INNER;
+        self.slots[at as usize] = head;
+        self.slots[end as usize - 1] = INNER | head;
+        if len >= LONG {
+            for (i, part) in [len & SYMBOL, len >> LEN_SHIFT].into_iter().enumerate() {
+                self.slots[at as usize + 1 + i] = INNER | part;
+                self.slots[end as usize - 2 - i] = INNER | part;
+            }
+        }
     }
 
+    /// How many slots the symbol covers whose first or last `slot` is at this place.
     #[inline]
-    fn slots_of(&self, at: u32) -> u32 {
-        let next = self.slots[at as usize + 1];
-        if next.symbol >= LAST { next.extra } else { 1 }
+    fn slots_of(&self, slot: u32, at: u32, side: Side) -> u32 {
+        let len = slot >> LEN_SHIFT & LONG;
+        if len < LONG {
+            return len;
+        }
+        let at = at as usize;
+        let [low, high] = match side {
+            Side::First => [at + 1, at + 2],
+            Side::Last => [at - 1, at - 2],
+        };
+        self.slots[low] & SYMBOL | (self.slots[high] & !INNER) << LEN_SHIFT
+    }
+}
+
+/// Which slot of a symbol.
+#[derive(Clone, Copy)]
+enum Side {
+    First,
+    Last,
+}
+
+/// The slot of a symbol that covers no other.
+fn one(symbol: u32) -> u32 {
+    1 << LEN_SHIFT | symbol
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_symbol_of_any_length_is_found_from_both_sides() {
+        let len = 1000;
+        let mut arena = Arena { slots: Vec::new(), weights: Weights::default() };
+        arena.slots.push(one(BREAK));
+        arena.slots.extend((0..len).map(|_| one(7)));
+        arena.slots.push(one(BREAK));
+        arena.weights.extend_to(len + 2, 3);
+        // One more of the letters at a time, from the right.
+        for end in 2..=len {
+            let at = len - end + 1;
+            let right = if end == 2 { 7 } else { 8 };
+            let (middle, behind) = arena.pair_at(at, 7, right).expect("the pair stands");
+            assert_eq!((middle, behind), (at + 1, len + 1));
+            arena.join(at, middle, behind, 8);
+            assert_eq!((arena.symbol(at), arena.symbol(behind)), (8, BREAK));
+            assert_eq!(arena.before(behind), (8, at));
+            assert_eq!(arena.before(at).0, if end == len { BREAK } else { 7 });
+            // Nothing begins inside of it.
+            assert!((at + 1..=len).all(|inner| (0..9).all(|s| {
+                arena.pair_at(inner, s, BREAK).is_none() && arena.pair_at(inner, BREAK, s).is_none()
+            })));
+        }
     }
 }

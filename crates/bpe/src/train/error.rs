@@ -14,6 +14,7 @@ enum Kind {
     Option(&'static str),
     EmptySpecial { at: usize },
     CorpusTooLarge { symbols: u64 },
+    TooManyTokens,
     CountOverflow,
     Vocab(VocabError),
     Stopped,
@@ -34,6 +35,10 @@ impl TrainError {
 
     pub(crate) fn corpus_too_large(symbols: u64) -> Self {
         Self { kind: Kind::CorpusTooLarge { symbols } }
+    }
+
+    pub(crate) fn too_many_tokens() -> Self {
+        Self { kind: Kind::TooManyTokens }
     }
 
     pub(crate) fn count_overflow() -> Self {
@@ -81,6 +86,9 @@ impl fmt::Display for TrainError {
                 "the distinct pieces hold {symbols} symbols together, but at most 4294967293 can \
                  be trained on"
             ),
+            Kind::TooManyTokens => {
+                write!(f, "the vocabulary passes 16777215 tokens, the most that can be trained")
+            }
             Kind::CountOverflow => {
                 write!(f, "the counts of all pairs together pass 18446744073709551615")
             }

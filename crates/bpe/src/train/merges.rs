@@ -7,7 +7,7 @@ use core::ops::ControlFlow;
 use tokenizer_core::{Observe, PieceCounts, PieceRules, TokenId, TokenKind, Vocab, VocabBuilder};
 
 use crate::train::arena::{Arena, BREAK};
-use crate::train::counts::PairCounts;
+use crate::train::counts::{Entry, PairCounts, Place};
 use crate::train::order::{
     Candidate, FirstOccurrence, GreatestBytes, LowestIds, Queue, SentencePiece, TieRule, Ties,
     Tokens,
@@ -53,6 +53,8 @@ struct Learner<R> {
     /// What is merged before anything is chosen; the queue is filled behind it.
     first_merges: Vec<(TokenId, TokenId)>,
     is_choosing: bool,
+    /// Pairs that occur less often than this wait outside of the queue.
+    bar: u64,
     /// Chosen merges make no token with a lower id.
     first_new: u32,
     /// The continuing prefix, which the right part of a merge loses.
@@ -95,6 +97,9 @@ struct Sum {
 
 const NOT_COUNTED: usize = usize::MAX;
 
+/// How many pairs are queued at least, if there are so many.
+const QUEUED: usize = 1 << 16;
+
 impl Side {
     #[inline]
     fn add(&mut self, symbol: u32, weight: u64) {
@@ -135,7 +140,7 @@ impl<R: TieRule> Learner<R> {
         }
         let mut learner = Self {
             arena,
-            pairs: PairCounts::with_capacity(1 << 10),
+            pairs: PairCounts::new(),
             pool: Vec::new(),
             queue: Queue::new(rule, Vec::new(), &tokens),
             tokens,
@@ -143,6 +148,7 @@ impl<R: TieRule> Learner<R> {
             merges: Vec::new(),
             first_merges: plan.first_merges,
             is_choosing: false,
+            bar: 0,
             first_new: plan.first_new,
             prefix: trainer.continuing_prefix.as_deref().unwrap_or("").into(),
             least: match trainer.compat {
@@ -164,13 +170,12 @@ impl<R: TieRule> Learner<R> {
     fn count_pairs(&mut self) {
         let pairs = &mut self.pairs;
         for (_, left, right, weight) in self.arena.initial_pairs() {
-            pairs.reserve(1);
             let slot = pairs.find_or_insert(left, right);
             let entry = pairs.entry_mut(slot);
             entry.count += weight;
             entry.len += 1;
         }
-        let slots: Vec<(usize, u32, u32)> = pairs.iter().collect();
+        let slots: Vec<(Place, u32, u32)> = pairs.iter().collect();
         let mut total = 0;
         for (slot, left, right) in slots {
             let may_pair = self.may_pair(left, right);
@@ -228,16 +233,27 @@ impl<R: TieRule> Learner<R> {
         Ok(())
     }
 
+    /// Fills the empty queue with the most frequent pairs of those that were not queued, and says how
+    /// frequent they are: a corpus has many more than are ever merged.
     fn fill_queue(&mut self, rule: R) {
-        let slots: Vec<(usize, u32, u32)> = self.pairs.iter().collect();
-        let mut candidates: Vec<Candidate> = Vec::with_capacity(slots.len());
-        for (slot, left, right) in slots {
-            let candidate = self.candidate(slot, left, right);
-            let counts = self.pairs.entry(slot).start != NOT_COUNTED;
-            if counts && candidate.count >= self.least {
-                candidates.push(candidate);
-            }
+        let (least, before) = (self.least, self.is_choosing.then_some(self.bar));
+        let waits = |entry: &Entry| {
+            let was_queued = before.is_some_and(|bar| entry.count >= bar);
+            entry.start != NOT_COUNTED && entry.count >= least && !was_queued
+        };
+        let mut waiting: Vec<(Place, u32, u32)> = self.pairs.iter().collect();
+        waiting.retain(|&(at, ..)| waits(self.pairs.entry(at)));
+        self.bar = least;
+        // Where pairs are merged that do not occur any more, the table does not know all of them.
+        if least > 0 && waiting.len() > QUEUED {
+            let count = |&(at, ..): &(Place, u32, u32)| self.pairs.entry(at).count;
+            let mut counts: Vec<u64> = waiting.iter().map(count).collect();
+            let (_, &mut count, _) = counts.select_nth_unstable_by(QUEUED, |a, b| b.cmp(a));
+            self.bar = count;
+            waiting.retain(|&(at, ..)| self.pairs.entry(at).count >= count);
         }
+        let pairs = waiting.into_iter();
+        let candidates = pairs.map(|(at, left, right)| self.candidate(at, left, right)).collect();
         self.queue = Queue::new(rule, candidates, &self.tokens);
         self.is_choosing = true;
     }
@@ -267,7 +283,7 @@ impl<R: TieRule> Learner<R> {
             if done >= total {
                 break;
             }
-            let Some(best) = self.take_best() else { break };
+            let Some(best) = self.take_best(rule) else { break };
             let step = self.merge(best)?;
             go_on(observe.step(&step))?;
         }
@@ -276,9 +292,15 @@ impl<R: TieRule> Learner<R> {
 
     /// The best pair. Counts in the queue may be out of date; they are brought up to date when
     /// they come to the front, where only the true best stays.
-    fn take_best(&mut self) -> Option<Candidate> {
+    fn take_best(&mut self, rule: R) -> Option<Candidate> {
         loop {
-            let best = self.queue.best()?;
+            let Some(best) = self.queue.best() else {
+                if self.bar == self.least {
+                    return None;
+                }
+                self.fill_queue(rule);
+                continue;
+            };
             let slot = self.pairs.find(best.left, best.right);
             let now = match slot {
                 Some(slot) => Some(self.candidate(slot, best.left, best.right)),
@@ -293,7 +315,7 @@ impl<R: TieRule> Learner<R> {
                     }
                     return Some(best);
                 }
-                Some(now) if now.count >= self.least => {
+                Some(now) if now.count >= self.bar => {
                     self.queue.replace_best(now, &self.tokens);
                 }
                 _ => self.queue.remove_best(&self.tokens),
@@ -302,7 +324,7 @@ impl<R: TieRule> Learner<R> {
     }
 
     /// A pair as it stands now.
-    fn candidate(&mut self, slot: usize, left: u32, right: u32) -> Candidate {
+    fn candidate(&mut self, slot: Place, left: u32, right: u32) -> Candidate {
         let entry = self.pairs.entry_mut(slot);
         let mut candidate = Candidate { count: entry.count, left, right, first: 0 };
         if R::ASKS_FIRST && entry.count > 0 {
@@ -350,7 +372,7 @@ impl<R: TieRule> Learner<R> {
             Some(id) => id,
             None => {
                 if self.vocab.len() >= BREAK as usize {
-                    return Err(TrainError::corpus_too_large(u64::from(BREAK)));
+                    return Err(TrainError::too_many_tokens());
                 }
                 self.tokens.push(&token, units);
                 self.vocab.push(&token, TokenKind::Normal)?
@@ -392,7 +414,6 @@ impl<R: TieRule> Learner<R> {
     fn recount(&mut self, left: u32, right: u32, new: u32) {
         let mut sides = (core::mem::take(&mut self.left), core::mem::take(&mut self.right));
         let (lefts, rights) = (&mut sides.0, &mut sides.1);
-        self.pairs.reserve(lefts.seen.len() + rights.seen.len());
         self.reserve_pool(2 * self.events.len());
         // New pairs first, then old ones: a pair that came and went in one sweep (the second of
         // `abab` takes the `a` from beside the first) never counts less than nothing.
@@ -437,7 +458,7 @@ impl<R: TieRule> Learner<R> {
             if !old.is_empty() {
                 // Only when a merge makes a token that another merge made before.
                 self.pool.extend_from_within(old);
-                known.push(slot);
+                known.push((left, right));
             }
             entry.len += sum.places;
             sum.at = self.pool.len();
@@ -453,8 +474,9 @@ impl<R: TieRule> Learner<R> {
                 }
             }
         }
-        for slot in known {
-            let entry = self.pairs.entry(slot);
+        for (left, right) in known {
+            let at = self.pairs.find(left, right).expect("it was inserted");
+            let entry = self.pairs.entry(at);
             self.pool[entry.start..entry.start + entry.len as usize].sort_unstable();
         }
     }
@@ -483,7 +505,7 @@ impl<R: TieRule> Learner<R> {
         }
         let Some(slot) = self.pairs.find(left, right) else { return };
         let candidate = self.candidate(slot, left, right);
-        if candidate.count >= self.least {
+        if candidate.count >= self.bar {
             self.queue.push(candidate, &self.tokens);
         }
     }
@@ -493,7 +515,7 @@ impl<R: TieRule> Learner<R> {
         if self.pool.capacity() - self.pool.len() >= more {
             return;
         }
-        let slots: Vec<usize> = self.pairs.iter().map(|(slot, ..)| slot).collect();
+        let slots: Vec<Place> = self.pairs.iter().map(|(slot, ..)| slot).collect();
         let alive: usize = slots.iter().map(|&slot| self.pairs.entry(slot).len as usize).sum();
         if alive + more > self.pool.capacity() / 3 * 2 {
             // By half only: lists of places are most of the memory.

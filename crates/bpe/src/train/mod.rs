@@ -7,6 +7,7 @@ mod merges;
 mod order;
 mod plan;
 mod sentencepiece;
+mod weights;
 
 use alloc::string::String;
 use alloc::vec::Vec;
@@ -29,8 +30,8 @@ use crate::{Alphabet, Bpe, BpeOptions, EndOfWord, Rules};
 /// then the model is smaller than asked, and its vocabulary's length says so.
 ///
 /// Nothing is rescanned: each merge touches the places where its pair occurs. For pieces of n
-/// symbols together and m merges that is `O(n log n)` steps in practice; memory is about 16 bytes
-/// a symbol and 40 a distinct pair.
+/// symbols together and m merges that is `O(n log n)` steps in practice; memory is about 12 bytes
+/// a symbol and 60 a distinct pair. There are at most 16,777,215 tokens.
 ///
 /// ```
 /// use bpe::{BpeTrainer, Goal};
