@@ -103,6 +103,8 @@ impl Run<'_> {
 
 /// Each thread counts about this many bytes at a time.
 const PART: usize = 2 << 20;
+/// A document that cannot be cut has at most this share of a limit.
+const DOCUMENT_SHARE: usize = 16;
 /// Below this many bytes a thread is not worth its while.
 const LEAST_PART: usize = 1 << 15;
 
@@ -126,7 +128,8 @@ impl<'a> CorpusCounter<'a> {
     /// and begins anew. End with [`finish_runs`](Self::finish_runs) then.
     ///
     /// The text that waits comes on top: 2 MB a thread, or the longest document where documents
-    /// cannot be cut.
+    /// cannot be cut, which may then have a sixteenth of `bytes`: what it is normalized to and where it
+    /// was changed come with it.
     #[must_use]
     pub fn with_limit(mut self, bytes: usize, runs: &'a mut dyn Spill) -> Self {
         let share = bytes / self.tables.len();
@@ -247,6 +250,12 @@ impl<'a> CorpusCounter<'a> {
             // Only whole documents can be counted.
             self.count(&waiting, complete)?;
             waiting.forget(complete, self.least_round());
+            if let Some(limit) = &self.limit {
+                let most = limit.bytes * self.tables.len() / DOCUMENT_SHARE;
+                if waiting.text.len() > most {
+                    return Err(CountingError::TooLongDocument(most));
+                }
+            }
         } else {
             let end = waiting.text.len();
             let counted = self.count(&waiting, end)?;
@@ -627,6 +636,9 @@ fn merged(tables: &[Sorted], extent: u64) -> Result<PieceCounts, CountingError> 
 pub enum CountingError {
     /// A piece has so many bytes: 4 GiB or more.
     TooLong(usize),
+    /// A document has more than so many bytes, the most that a [limit](CorpusCounter::with_limit) leaves
+    /// for one that cannot be cut.
+    TooLongDocument(usize),
     /// Counts or positions pass 64 bits.
     Count(CountError),
     /// A run could not be written.
@@ -639,6 +651,11 @@ impl fmt::Display for CountingError {
             Self::TooLong(len) => {
                 write!(f, "a piece has {len} bytes, but at most 4294967295 can be counted")
             }
+            Self::TooLongDocument(most) => write!(
+                f,
+                "a document has more than {most} bytes, the most that the memory allows for one that \
+                 must be normalized and split as a whole"
+            ),
             Self::Count(_) => write!(f, "the text cannot be counted"),
             Self::Spill(_) => write!(f, "a run of sorted pieces cannot be written"),
         }
@@ -648,7 +665,7 @@ impl fmt::Display for CountingError {
 impl std::error::Error for CountingError {
     fn source(&self) -> Option<&(dyn std::error::Error + 'static)> {
         match self {
-            Self::TooLong(_) => None,
+            Self::TooLong(_) | Self::TooLongDocument(_) => None,
             Self::Count(error) => Some(error),
             Self::Spill(error) => Some(error),
         }
@@ -754,6 +771,34 @@ mod tests {
         let is = counts.get(b"is").unwrap();
         assert_eq!((is.count, is.first_seen), (2, 13));
         assert_eq!(counts.extent(), 18);
+    }
+
+    #[test]
+    fn a_document_that_cannot_be_cut_must_fit_the_limit() {
+        struct Nowhere;
+        impl Spill for Nowhere {
+            fn run(&mut self, _: &Run<'_>) -> io::Result<()> {
+                Ok(())
+            }
+        }
+        let splitter = pretok::from_spec("whitespace").unwrap();
+        let text = "Some words. ".repeat(1 << 18);
+        let mut nowhere = Nowhere;
+        let counter = CorpusCounter::new(Some(&normalize::Lowercase), &splitter);
+        let mut counter = counter.with_limit(16 << 20, &mut nowhere);
+        let error = counter.push(&text).unwrap_err();
+        assert!(
+            matches!(error, CountingError::TooLongDocument(most) if most <= 1 << 20),
+            "{error}"
+        );
+        // As many documents, or without what must see all of it, it fits.
+        let counter = CorpusCounter::new(Some(&normalize::Lowercase), &splitter);
+        let mut counter = counter.with_limit(16 << 20, &mut nowhere);
+        text.as_bytes().chunks(12 << 10).for_each(|part| {
+            counter.add(&[std::str::from_utf8(part).unwrap()]).unwrap();
+        });
+        let mut counter = CorpusCounter::new(None, &splitter).with_limit(16 << 20, &mut nowhere);
+        counter.push(&text).unwrap();
     }
 
     #[test]
