@@ -1,14 +1,16 @@
 //! Text to piece counts, with progress, within a bound of memory if one is given.
 
+use std::borrow::Cow;
+use std::collections::VecDeque;
 use std::fs::File;
 use std::io::{self, BufReader, BufWriter, Read as _, Seek, SeekFrom, Write};
 use std::path::{Path, PathBuf};
 
 use formats::counts::{self, CountReader, CountWriter, Merge, Positions};
 use formats::{Format, detect};
-use tokenizer::lift::Preparation;
+use tokenizer::lift::{Preparation, Spaces};
 use tokenizer::{CorpusCounter, CountingError, Run, Spill};
-use tokenizer_core::PieceCounts;
+use tokenizer_core::{PieceCounts, PieceRules};
 
 use crate::failure::Failure;
 use crate::input::{self, InputOptions, Part};
@@ -23,6 +25,8 @@ pub(crate) struct Counted {
     pub(crate) bytes: Option<u64>,
     /// The first documents, to compare models on.
     pub(crate) sample: Vec<String>,
+    /// Of lines that are read as SentencePiece reads them, the last one.
+    pub(crate) last_line: Option<String>,
 }
 
 /// Which documents are counted.
@@ -65,10 +69,12 @@ pub(crate) fn count(
 ) -> Result<Counted, Failure> {
     let Some(memory) = memory else {
         let mut counter = CorpusCounter::new(preparation.normalizer(), preparation.splitter());
-        let sample = read(paths, options, sampling, &mut counter, progress)?;
-        let (documents, bytes) = (counter.documents(), counter.bytes());
+        let mut last = LastLine::of(preparation);
+        let sample = read(paths, options, sampling, &mut counter, last.as_mut(), progress)?;
+        let (documents, bytes) = (Some(counter.documents()), Some(counter.bytes()));
         let counts = counter.finish().map_err(counting)?;
-        return Ok(Counted { counts, documents: Some(documents), bytes: Some(bytes), sample });
+        let last_line = last.and_then(LastLine::finish);
+        return Ok(Counted { counts, documents, bytes, sample, last_line });
     };
     let mut runs = Runs::default();
     let read = count_runs(paths, options, sampling, preparation, memory, &mut runs, progress)?;
@@ -78,6 +84,7 @@ pub(crate) fn count(
         documents: Some(read.documents),
         bytes: Some(read.bytes),
         sample: read.sample,
+        last_line: read.last_line,
     })
 }
 
@@ -102,6 +109,7 @@ struct Read {
     documents: u64,
     bytes: u64,
     sample: Vec<String>,
+    last_line: Option<String>,
 }
 
 fn count_runs(
@@ -121,14 +129,19 @@ fn count_runs(
     let tables = usize::try_from(tables).unwrap_or(usize::MAX);
     let mut counter = CorpusCounter::new(preparation.normalizer(), preparation.splitter())
         .with_limit(tables, runs);
-    let sample = read(paths, options, sampling, &mut counter, progress)?;
+    let mut last = LastLine::of(preparation);
+    let sample = read(paths, options, sampling, &mut counter, last.as_mut(), progress)?;
     let documents = counter.documents();
     let bytes = counter.finish_runs().map_err(counting)?;
-    Ok(Read { documents, bytes, sample })
+    Ok(Read { documents, bytes, sample, last_line: last.and_then(LastLine::finish) })
 }
 
 fn counting(error: CountingError) -> Failure {
-    Failure::input(chain(&error))
+    let hint = match error {
+        CountingError::TooLongDocument(_) => " (--lines makes every line a document)",
+        _ => "",
+    };
+    Failure::input(format!("{}{hint}", chain(&error)))
 }
 
 /// Hands all documents to a counter; returns the first ones.
@@ -137,6 +150,7 @@ fn read(
     options: &InputOptions,
     sampling: Sampling,
     counter: &mut CorpusCounter<'_>,
+    mut last: Option<&mut LastLine<'_>>,
     progress: Progress,
 ) -> Result<Vec<String>, Failure> {
     let sources = input::sources(paths)?;
@@ -155,6 +169,9 @@ fn read(
                     sampled += end.max(1);
                     sample.last_mut().expect("it is never empty").push_str(&text[..end]);
                 }
+                if let Some(last) = &mut last {
+                    last.push(text);
+                }
                 counter.push(text).map_err(counting)
             }
             Part::End => {
@@ -172,6 +189,59 @@ fn read(
     }
     bar.finish_and_clear();
     Ok(sample)
+}
+
+/// Finds the line that SentencePiece has last.
+///
+/// It leaves out empty lines at once. The places of those that are empty when they are normalized it
+/// fills with lines from the end, so that the line behind which the others are taken away is the
+/// last: of n lines that stay the first one from place n - 1 on.
+struct LastLine<'p> {
+    preparation: &'p Preparation,
+    lines: u64,
+    stay: u64,
+    /// Lines that may be the last one, with their places. As many as lines went, and one.
+    candidates: VecDeque<(u64, String)>,
+}
+
+impl<'p> LastLine<'p> {
+    /// For a text whose documents are lines, read as SentencePiece reads them.
+    fn of(preparation: &'p Preparation) -> Option<Self> {
+        (preparation.spaces() == Some(Spaces::Tidy)).then_some(Self {
+            preparation,
+            lines: 0,
+            stay: 0,
+            candidates: VecDeque::new(),
+        })
+    }
+
+    fn push(&mut self, line: &str) {
+        if line.is_empty() || line.contains(PieceRules::UNKNOWN) {
+            return; // Lines with its mark for unknown characters are not read.
+        }
+        let place = self.lines;
+        self.lines += 1;
+        // Hardly a line needs to be normalized to see that something of it stays.
+        if line.bytes().any(|b| b.is_ascii_alphanumeric()) || !self.normalized(line).is_empty() {
+            self.stay += 1;
+            self.candidates.push_back((place, line.to_owned()));
+        }
+        while self.candidates.front().is_some_and(|&(place, _)| place + 1 < self.stay) {
+            self.candidates.pop_front();
+        }
+    }
+
+    fn finish(self) -> Option<String> {
+        let (_, line) = self.candidates.front()?;
+        Some(self.normalized(line).into_owned())
+    }
+
+    fn normalized<'t>(&self, line: &'t str) -> Cow<'t, str> {
+        match self.preparation.normalizer() {
+            Some(normalizer) => normalizer.normalize(line),
+            None => Cow::Borrowed(line),
+        }
+    }
 }
 
 /// Sorted runs in temporary files that have no name: nothing can be left behind.
@@ -316,7 +386,7 @@ pub(crate) fn read_counts(
             fits((counts.len() as u64, counts.piece_bytes() as u64), memory, need)?;
         }
     }
-    Ok(Counted { counts, documents: None, bytes: None, sample: Vec::new() })
+    Ok(Counted { counts, documents: None, bytes: None, sample: Vec::new(), last_line: None })
 }
 
 /// Whether a file begins as a table in Parquet does. What is no regular file does not: nothing of it

@@ -57,7 +57,7 @@ def unigram(lines, size, **options):
     return {'pieces': [p.piece for p in proto.pieces], 'scores': [p.score for p in proto.pieces]}
 OPTIONS += [{'control_symbols': ['ab']}, {'allow_whitespace_only_pieces': True}, {'shrinking_factor': 0.5}]
 for i in range(42):
-    # The last line is one that was not there before: documentation of the preset says why.
+    # The last line is one that was not there before.
     lines = text(R.choice(ALPHABETS), R.choice([6, 12, 40])) + [f'{i} lines end here']
     options = OPTIONS[i % len(OPTIONS)]
     size = R.choice([40, 60, 120]) + (256 if 'byte_fallback' in options else 0)
@@ -66,4 +66,13 @@ for file, size in [('udhr/de', 400), ('udhr/th', 200), ('udhr/ja', 600), ('udhr/
     file = f'corpora/parallel/{file}.txt'
     lines = open(f'fixtures/{file}', encoding='utf-8').read().split('\n')
     cases.append({'trainer': 'sentencepiece-unigram', 'file': file, 'size': size, 'options': {}, **unigram(lines, size)})
+for i in range(10):
+    # The last line is a copy, and lines that are empty or become so move others: which one is last
+    # decides seeds.
+    lines = text(R.choice(ALPHABETS[1:3]), R.choice([6, 12, 40]))
+    for _ in range(R.randint(0, 6)):
+        lines.insert(R.randint(0, len(lines)), R.choice(['', ' ', '  ', '\t']))
+    lines.append(R.choice(lines))
+    size = R.choice([30, 40, 60])
+    cases.append({'trainer': 'sentencepiece-unigram', 'text': lines, 'size': size, 'options': {}, **unigram(lines, size)})
 json.dump(cases, open(sys.argv[1], 'w'), ensure_ascii=False, indent=0)

@@ -319,8 +319,7 @@ impl Train {
         }
         let sizes = self.sizes();
         let resume = checkpoint.as_mut().map(|checkpoint| (checkpoint, stage.unwrap_or_default()));
-        let learned =
-            self.learn(&counted.counts, &sizes, target, base.as_ref(), resume, progress)?;
+        let learned = self.learn(&counted, &sizes, target, base.as_ref(), resume, progress)?;
         let training = start.elapsed().as_secs_f64() - counting;
 
         let mut models = Vec::new();

@@ -283,6 +283,13 @@ impl Preparation {
         &self.splitter
     }
 
+    /// What becomes of spaces, where they are marked.
+    #[must_use]
+    pub fn spaces(&self) -> Option<Spaces> {
+        let kept = if self.tidies_spaces { Spaces::Tidy } else { Spaces::Kept };
+        self.marks_spaces.then_some(kept)
+    }
+
     /// The format.
     #[must_use]
     pub fn target(&self) -> Target {

@@ -103,6 +103,9 @@ pub struct UnigramTrainer {
     /// How many threads to use; 0, the default, is as many as the machine has. Without feature
     /// `std` always 1. Any number trains the same model.
     pub threads: usize,
+    /// For [`TrainCompat::SentencePiece`], to which it matters: the line that stands last in the text, as
+    /// it was counted. By default, or if it was not counted, the last one of those that were new.
+    pub last_line: Option<Vec<u8>>,
 }
 
 /// A token that is not trained: unknown, beginning of sentence, a user's symbol, a reserved id.
@@ -145,7 +148,8 @@ pub enum TrainCompat {
     /// scores, by its single precision. Counts are of whole lines, in which `▁` stands for spaces.
     ///
     /// Seeds come from the lines as they follow each other, which is taken from where each was seen
-    /// first. A size trains alone, the smallest first.
+    /// first, and from [`last_line`](UnigramTrainer::last_line). A size trains alone, the smallest
+    /// first.
     SentencePiece,
 }
 
@@ -201,6 +205,7 @@ impl UnigramTrainer {
             shrinking_factor: 0.75,
             sub_iterations: 2,
             threads: 0,
+            last_line: None,
         }
     }
 

@@ -63,6 +63,7 @@ impl Checkpoint {
             "documents": counted.documents,
             "bytes": counted.bytes,
             "sample": counted.sample,
+            "last_line": counted.last_line,
         });
         AtomicFile::write(&self.beside(".text"), text.to_string().as_bytes())?;
         self.write("counted", &[])
@@ -112,6 +113,7 @@ impl Checkpoint {
             documents: text["documents"].as_u64(),
             bytes: text["bytes"].as_u64(),
             sample: sample.filter_map(|text| text.as_str().map(str::to_owned)).collect(),
+            last_line: text["last_line"].as_str().map(str::to_owned),
         };
         Ok(Some((counted, stage)))
     }

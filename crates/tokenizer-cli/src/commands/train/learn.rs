@@ -16,6 +16,7 @@ use super::options::Special;
 use super::placing::Placing;
 use super::trace::Watch;
 use super::{Algorithm, ByteNumbers, Criterion, EndOfWordAs, Limit, TieRule, Train, Unit};
+use crate::corpus::Counted;
 use crate::failure::Failure;
 use crate::model::chain;
 use crate::output::Progress;
@@ -40,13 +41,14 @@ impl Train {
     /// Merges only ever append, so the largest training of BPE and WordPiece holds the smaller.
     pub(super) fn learn(
         &self,
-        counts: &PieceCounts,
+        counted: &Counted,
         sizes: &[usize],
         target: Target,
         base: Option<&Model>,
         checkpoint: Option<(&mut Checkpoint, Stage)>,
         progress: Progress,
     ) -> Result<Vec<Outcome>, Failure> {
+        let counts = &counted.counts;
         match self.algorithm {
             Algorithm::Bpe => {
                 let base = base.and_then(Model::as_bpe);
@@ -58,7 +60,7 @@ impl Train {
             }
             Algorithm::Unigram => {
                 let base = base.and_then(Model::as_unigram);
-                self.learn_unigram(counts, sizes, target, base, checkpoint, progress)
+                self.learn_unigram(counted, sizes, target, base, checkpoint, progress)
             }
             Algorithm::Char => {
                 sizes.iter().map(|&size| self.learn_chars(counts, size, progress)).collect()
@@ -250,7 +252,7 @@ impl Train {
 
     fn learn_unigram(
         &self,
-        counts: &PieceCounts,
+        counted: &Counted,
         sizes: &[usize],
         target: Target,
         base: Option<&Unigram>,
@@ -294,6 +296,7 @@ impl Train {
             trainer.limit = VocabLimit::Soft;
         }
         trainer.threads = self.threads.unwrap_or(0);
+        trainer.last_line = counted.last_line.clone().map(String::into_bytes);
         let mut watch = Watch::new(progress, self.open_trace()?, None);
         let (mut checkpoint, stage) = checkpoint.unzip();
         let from = match stage {
@@ -312,10 +315,15 @@ impl Train {
             }
         };
         let result = match base {
-            Some(model) => {
-                trainer.resume_extending(model, from, counts, smaller, &mut save, &mut watch)
-            }
-            None => trainer.resume(from, counts, smaller, &mut save, &mut watch),
+            Some(model) => trainer.resume_extending(
+                model,
+                from,
+                &counted.counts,
+                smaller,
+                &mut save,
+                &mut watch,
+            ),
+            None => trainer.resume(from, &counted.counts, smaller, &mut save, &mut watch),
         };
         let result = match failure {
             Some(failure) => Err(failure),

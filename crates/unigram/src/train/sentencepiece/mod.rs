@@ -185,8 +185,23 @@ fn lines(trainer: &UnigramTrainer, counts: &PieceCounts) -> Vec<(Vec<u8>, u64)> 
         let mut parts = line.piece.windows(unknown.len());
         !line.piece.is_empty() && line.count > 0 && parts.all(|part| part != unknown)
     };
-    let lines = counts.by_first_seen().into_iter().filter(is_taken);
-    lines.map(|line| (special.replaced(line.piece), line.count)).collect()
+    let mut lines: Vec<(&[u8], u64)> = counts
+        .by_first_seen()
+        .into_iter()
+        .filter(is_taken)
+        .map(|line| (line.piece, line.count))
+        .collect();
+    // The last copy of the last line, which may have stood before.
+    let last = trainer.last_line.as_deref();
+    if let Some(at) = lines.iter().position(|&(line, _)| Some(line) == last) {
+        let line = lines[at].0;
+        lines[at].1 -= 1;
+        lines.push((line, 1));
+        if lines[at].1 == 0 {
+            lines.remove(at);
+        }
+    }
+    lines.into_iter().map(|(line, count)| (special.replaced(line), count)).collect()
 }
 
 /// Replaces the characters without a place in the vocabulary.
