@@ -277,6 +277,26 @@ def unigram_sentencepiece(path, vocab, out, clock):
     return None, running.stop()
 
 
+def sentencepiece_preset(model_type):
+    """With its defaults; 16 threads, because their number is part of what Unigram gives."""
+
+    def train(path, vocab, out, clock):
+        import sentencepiece
+
+        running = clock()
+        sentencepiece.SentencePieceTrainer.train(
+            input=path,
+            model_prefix=out.removesuffix(".model"),
+            model_type=model_type,
+            vocab_size=vocab,
+            max_sentence_length=1_000_000,
+            minloglevel=2,
+        )
+        return None, running.stop()
+
+    return train
+
+
 def unigram_tokenizers(path, vocab, out, clock):
     from tokenizers import Tokenizer, models, normalizers, pre_tokenizers, trainers
 
@@ -318,6 +338,8 @@ TRAINERS = {
     ("gigabpe", "bpe"): bpe_gigabpe,
     ("rustbpe", "bpe"): bpe_rustbpe,
     ("sentencepiece", "unigram"): unigram_sentencepiece,
+    ("sentencepiece", "unigram-preset"): sentencepiece_preset("unigram"),
+    ("sentencepiece", "bpe-preset"): sentencepiece_preset("bpe"),
     ("tokenizers", "unigram"): unigram_tokenizers,
     ("tokenizers", "wordpiece"): wordpiece_tokenizers,
 }

@@ -13,9 +13,9 @@ Requests and answers (an answer always has "ok"; if false, "error" says why):
 {"op": "time", "what": "whole" | "documents" | "count" | "batch"}
     -> {"ok": true, "seconds": S, "cpu": S}   ("batch": the documents with two threads; "count": the whole text)
 {"op": "memory"} -> {"ok": true, "peak": bytes, "now": bytes}
-{"op": "train", "trainer": NAME, "algorithm": "bpe" | "unigram" | "wordpiece", "file": PATH, "vocab": N, "out": PATH}
+{"op": "train", "trainer": NAME, "algorithm": NAME, "file": PATH, "vocab": N, "out": PATH}
     -> {"ok": true, "version": ..., "seconds": S, "cpu": S, "tokens": [hex of the bytes of each merged token, in order]}
-    of "bpe" the tokens are given; of the others the file "out", which is a .model or a tokenizer.json as its ending says
+    of "bpe" the tokens are given; of the others (of `TRAINERS`) the file "out", which is a .model or a tokenizer.json as its ending says
 
 An exception inside of a peer is an answer, not the end. What peers print goes to stderr.
 """

@@ -75,7 +75,7 @@ pub fn all(
             continue;
         }
         let path = folder.join(name);
-        let file = trainers::train(algorithm, text, vocab)?.file()?;
+        let file = trainers::train(algorithm, &mut text.as_bytes(), vocab)?.file()?;
         fs::write(&path, file).map_err(|error| format!("{}: {error}", path.display()))?;
         models.extend(of_file(name, &path)?);
     }

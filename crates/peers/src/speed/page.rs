@@ -580,7 +580,10 @@ impl Page<'_> {
              most two are allowed), the most resident memory above what there was before. On the \
              right how the vocabulary does on text that was held out. BPE over bytes with GPT-2's \
              splitter; Unigram with SentencePiece's settings, but white space is kept and bounds \
-             pieces alone; WordPiece by frequency with BERT's uncased words.",
+             pieces alone; WordPiece by frequency, and by the score of its papers, with BERT's \
+             uncased words. As SentencePiece means its defaults, which ours follow piece by piece. \
+             The log-likelihood of held-out text is in nats a byte: of all segmentations, and of \
+             the best one.",
         );
         let seconds = |rounds: Option<Rounds>| match rounds {
             Some(rounds) => Cell {
@@ -605,7 +608,11 @@ impl Page<'_> {
                     (None, Some(why)) => format!("failed: {}", shorten(why, 70)),
                     (None, None) => String::new(),
                 };
-                vec![
+                let likelihood = |of: usize| {
+                    let value = row.quality.and_then(|quality| quality.likelihood);
+                    number(value.map(|both| both[of]), 3)
+                };
+                let mut cells = vec![
                     Cell::new(report.shown(&row.trainer)),
                     seconds(row.seconds.rounds()),
                     seconds(row.cpu.rounds()),
@@ -614,16 +621,23 @@ impl Page<'_> {
                     number(row.quality.map(|quality| quality.bytes_per_token), 3),
                     number(row.quality.and_then(|quality| quality.renyi), 3),
                     number(row.quality.map(|quality| quality.used * 100.0), 1),
-                ]
+                ];
+                if algorithm.starts_with("unigram") {
+                    cells.extend([likelihood(0), likelihood(1)]);
+                }
+                cells
             };
             let lines = rows.map(line).collect();
             let title = match algorithm {
                 "bpe" => "BPE",
+                "bpe-preset" => "BPE as SentencePiece",
                 "unigram" => "Unigram",
+                "unigram-preset" => "Unigram as SentencePiece",
                 "wordpiece" => "WordPiece",
+                "wordpiece-pmi" => "WordPiece by PMI",
                 other => other,
             };
-            let head = [
+            let mut head = vec![
                 title,
                 "#s",
                 "#of processor",
@@ -633,6 +647,9 @@ impl Page<'_> {
                 "#Rényi",
                 "#used %",
             ];
+            if algorithm.starts_with("unigram") {
+                head.extend(["#log-likelihood", "#of the best"]);
+            }
             self.table(&head, lines);
         }
     }

@@ -193,6 +193,9 @@ pub struct Quality {
     pub renyi: Option<f64>,
     /// The share of the vocabulary that occurs.
     pub used: f64,
+    /// Of Unigram models the log-likelihood, in nats a byte: of all segmentations, and of the best.
+    #[serde(default)]
+    pub likelihood: Option<[f64; 2]>,
 }
 
 impl Report {

@@ -1,21 +1,30 @@
 //! Our trainers as contestants, with the settings that `python/adapters.py` gives the others.
 
 use std::fs;
+use std::io::{BufRead, BufReader};
 
 use bpe::{BpeTrainer, ByteOrder, Goal, Ties};
 use formats::Layout;
 use serde_json::{Value, json};
 use tokenizer::CorpusCounter;
-use tokenizer::lift::{self, Learned, Preparation, Target};
-use tokenizer_core::{Model, PieceCounts, Silent, TokenKind, Train};
-use unigram::{Compat, SpecialToken, Unigram, UnigramTrainer};
+use tokenizer::lift::{self, Learned, LiftError, Preparation, Spaces, Target};
+use tokenizer_core::{Model, PieceCounts, PieceRules, Silent, TokenKind, Train};
+use unigram::{Compat, SpecialToken, TrainCompat, Unigram, UnigramTrainer};
 use wordpiece::{Criterion, WordPiece, WordPieceTrainer};
 
 use super::child::Clock;
 
 /// The algorithms that are trained.
-pub const ALGORITHMS: [&str; 5] =
-    ["bpe", "unigram", "unigram-json", "wordpiece", "sentencepiece-bpe"];
+pub const ALGORITHMS: [&str; 8] = [
+    "bpe",
+    "unigram",
+    "unigram-json",
+    "wordpiece",
+    "wordpiece-pmi",
+    "sentencepiece-bpe",
+    "bpe-preset",
+    "unigram-preset",
+];
 
 /// A trained model, and how its text is prepared.
 pub struct Trained {
@@ -30,87 +39,126 @@ enum AnyModel {
     WordPiece(WordPiece),
 }
 
-/// Trains on a text of which a line is a document.
+/// Trains on a text of which a line is a document; it is read as it is counted.
 ///
 /// - `bpe`: bytes, GPT-2's splitter.
 /// - `sentencepiece-bpe`: characters with byte fallback, SentencePiece's spaces.
 /// - `unigram`: SentencePiece's settings and its rules `nmt_nfkc`, but white space is kept and bounds
 ///   pieces alone.
 /// - `unigram-json`: the same as a tokenizer.json, for those who read no other file.
-/// - `wordpiece`: by frequency, as BERT's trainers do, on BERT's uncased words.
+/// - `wordpiece`: by frequency, as BERT's trainers do, on BERT's uncased words; `wordpiece-pmi`: by
+///   the score of its papers.
+/// - `bpe-preset`, `unigram-preset`: as SentencePiece trains with its defaults, piece by piece.
 ///
 /// # Errors
 ///
-/// If the algorithm is none of these, or the trainer refuses the text.
-pub fn train(algorithm: &str, text: &str, vocab: usize) -> Result<Trained, String> {
+/// If the algorithm is none of these, the text cannot be read, or the trainer refuses it.
+pub fn train(algorithm: &str, text: &mut dyn BufRead, vocab: usize) -> Result<Trained, String> {
     let (normalizer, splitter, target) = match algorithm {
         "bpe" => ("none", "gpt2", Target::TokenizerJson),
         "sentencepiece-bpe" => ("none", "metaspace", Target::SentencePiece),
-        "unigram" => ("nmt_nfkc", "metaspace", Target::SentencePiece),
+        "unigram" | "bpe-preset" => ("nmt_nfkc", "metaspace", Target::SentencePiece),
+        "unigram-preset" => ("nmt_nfkc", "none", Target::SentencePiece),
         "unigram-json" => ("nmt_nfkc", "metaspace", Target::TokenizerJson),
-        "wordpiece" => ("bert", "bert", Target::TokenizerJson),
+        "wordpiece" | "wordpiece-pmi" => ("bert", "bert", Target::TokenizerJson),
         other => return Err(format!("{other} is none of {}", ALGORITHMS.join(", "))),
     };
-    let preparation =
-        Preparation::new(normalizer, splitter, target).map_err(|error| error.to_string())?;
+    let words = |error: LiftError| error.to_string();
+    let mut preparation = Preparation::new(normalizer, splitter, target).map_err(words)?;
+    if algorithm.ends_with("-preset") {
+        preparation = preparation.with_marked_spaces(Spaces::Tidy).map_err(words)?;
+    }
     // SentencePiece's sentences end before the line end; the others keep it.
-    let lines: Vec<&str> = match splitter {
-        "metaspace" => text.lines().filter(|line| !line.is_empty()).collect(),
-        _ => text.split_inclusive('\n').collect(),
-    };
-    let mut counter = CorpusCounter::new(preparation.normalizer(), preparation.splitter());
-    counter.add(&lines).map_err(|error| error.to_string())?;
-    let counts = counter.finish().map_err(|error| error.to_string())?;
+    let ends = if splitter == "metaspace" || splitter == "none" { "\r\n" } else { "" };
+    let counts = count(text, &preparation, ends)?;
     let model = learn(algorithm, &counts, vocab)?;
     Ok(Trained { model, preparation })
 }
 
+/// Counts the pieces of every line without these characters at its end.
+fn count(
+    text: &mut dyn BufRead,
+    preparation: &Preparation,
+    ends: &str,
+) -> Result<PieceCounts, String> {
+    let mut counter = CorpusCounter::new(preparation.normalizer(), preparation.splitter());
+    let mut line = String::new();
+    while text.read_line(&mut line).map_err(|error| error.to_string())? > 0 {
+        let document = line.trim_end_matches(|c| ends.contains(c));
+        if !document.is_empty() {
+            counter.add(&[document]).map_err(|error| error.to_string())?;
+        }
+        line.clear();
+    }
+    counter.finish().map_err(|error| error.to_string())
+}
+
 fn learn(algorithm: &str, counts: &PieceCounts, vocab: usize) -> Result<AnyModel, String> {
-    let text = |error: &dyn std::error::Error| error.to_string();
     match algorithm {
-        "unigram" | "unigram-json" => {
-            let mut trainer = UnigramTrainer::new(vocab);
-            trainer.special_tokens = vec![SpecialToken::new("<unk>", TokenKind::Unknown)];
-            if algorithm == "unigram" {
-                trainer.special_tokens.push(SpecialToken::new("<s>", TokenKind::Control));
-                trainer.special_tokens.push(SpecialToken::new("</s>", TokenKind::Control));
-            }
-            trainer.threads = 2;
-            let model = trainer.train(counts, &mut Silent).map_err(|error| text(&error))?;
-            if algorithm == "unigram" {
+        "unigram" | "unigram-json" | "unigram-preset" => {
+            let trainer = unigram(algorithm, vocab);
+            let model = trainer.train(counts, &mut Silent).map_err(|error| error.to_string())?;
+            if algorithm != "unigram-json" {
                 return Ok(AnyModel::Unigram(model));
             }
             let mut options = model.options().clone();
             options.compat = Compat::HuggingFace;
             Unigram::new(model.vocab().clone(), model.scores().to_vec(), options)
                 .map(AnyModel::Unigram)
-                .map_err(|error| text(&error))
+                .map_err(|error| error.to_string())
         }
-        "wordpiece" => {
+        "wordpiece" | "wordpiece-pmi" => {
             let mut trainer = WordPieceTrainer::new(vocab);
-            trainer.criterion = Criterion::Frequency;
+            if algorithm == "wordpiece" {
+                trainer.criterion = Criterion::Frequency;
+            }
             trainer.options.unk = Some(b"[UNK]".to_vec());
-            let model = trainer.train(counts, &mut Silent).map_err(|error| text(&error))?;
+            let model = trainer.train(counts, &mut Silent).map_err(|error| error.to_string())?;
             Ok(AnyModel::WordPiece(model))
         }
         _ => {
-            let mut trainer = BpeTrainer::default();
-            trainer.goal = Goal::VocabSize(vocab);
-            trainer.byte_order = ByteOrder::Gpt2;
-            if algorithm == "sentencepiece-bpe" {
-                trainer.unit = bpe::Alphabet::Char;
-                trainer.byte_order = ByteOrder::Value;
-                trainer.ties = Ties::SentencePiece;
-                trainer.character_coverage = 0.9995;
-                trainer.byte_fallback = true;
-                trainer.unk_token = Some("<unk>".to_owned());
-                trainer.special_tokens = vec!["<s>".to_owned(), "</s>".to_owned()];
-                trainer.fuse_unk = true;
-            }
-            let model = trainer.train(counts, &mut Silent).map_err(|error| text(&error))?;
+            let trainer = bpe(algorithm, vocab);
+            let model = trainer.train(counts, &mut Silent).map_err(|error| error.to_string())?;
             Ok(AnyModel::Bpe(model))
         }
     }
+}
+
+fn unigram(algorithm: &str, vocab: usize) -> UnigramTrainer {
+    let mut trainer = UnigramTrainer::new(vocab);
+    trainer.special_tokens = vec![SpecialToken::new("<unk>", TokenKind::Unknown)];
+    if algorithm != "unigram-json" {
+        trainer.special_tokens.push(SpecialToken::new("<s>", TokenKind::Control));
+        trainer.special_tokens.push(SpecialToken::new("</s>", TokenKind::Control));
+    }
+    if algorithm == "unigram-preset" {
+        let mut rules = PieceRules::default();
+        rules.script = Some(pretok::script_of);
+        trainer.rules = Some(rules);
+        trainer.compat = TrainCompat::SentencePiece;
+    }
+    trainer.threads = 2;
+    trainer
+}
+
+fn bpe(algorithm: &str, vocab: usize) -> BpeTrainer {
+    if algorithm == "bpe-preset" {
+        return BpeTrainer::sentencepiece(vocab, pretok::script_of);
+    }
+    let mut trainer = BpeTrainer::default();
+    trainer.goal = Goal::VocabSize(vocab);
+    trainer.byte_order = ByteOrder::Gpt2;
+    if algorithm == "sentencepiece-bpe" {
+        trainer.unit = bpe::Alphabet::Char;
+        trainer.byte_order = ByteOrder::Value;
+        trainer.ties = Ties::SentencePiece;
+        trainer.character_coverage = 0.9995;
+        trainer.byte_fallback = true;
+        trainer.unk_token = Some("<unk>".to_owned());
+        trainer.special_tokens = vec!["<s>".to_owned(), "</s>".to_owned()];
+        trainer.fuse_unk = true;
+    }
+    trainer
 }
 
 impl Trained {
@@ -166,8 +214,9 @@ pub fn answer(request: &Value) -> Result<Value, String> {
     // Every trainer reads the file within its time.
     let clock = Clock::start();
     let path = string("file")?;
-    let text = fs::read_to_string(path).map_err(|error| format!("{path}: {error}"))?;
-    let trained = train(string("algorithm")?, &text, vocab)?;
+    let file = fs::File::open(path).map_err(|error| format!("{path}: {error}"))?;
+    let mut text = BufReader::with_capacity(1 << 20, file);
+    let trained = train(string("algorithm")?, &mut text, vocab)?;
     let mut answer = clock.stop(json!({"version": "ours", "tokens": null}));
     match trained.merged() {
         Some(tokens) => answer["tokens"] = json!(tokens),
@@ -193,9 +242,10 @@ mod tests {
                 "bpe" => 280,
                 "sentencepiece-bpe" => 300,
                 "unigram" | "unigram-json" => 25,
+                "unigram-preset" => 20,
                 _ => 40,
             };
-            let trained = train(algorithm, &text, vocab)
+            let trained = train(algorithm, &mut text.as_bytes(), vocab)
                 .unwrap_or_else(|error| panic!("{algorithm}: {error}"));
             let file = trained.file().unwrap_or_else(|error| panic!("{algorithm}: {error}"));
             let tokenizer =
@@ -203,6 +253,6 @@ mod tests {
             let ids = tokenizer.ids("the rabbit");
             assert!(!ids.is_empty() && ids.len() < 10, "{algorithm}: {ids:?}");
         }
-        assert!(train("sorting", &text, 300).is_err());
+        assert!(train("sorting", &mut text.as_bytes(), 300).is_err());
     }
 }

@@ -6,22 +6,27 @@ use std::path::PathBuf;
 use std::time::Duration;
 
 use serde_json::json;
-use tokenizer::{LoadOptions, RanksSetup, Tokenizer};
+use tokenizer::{LoadOptions, Policy, RanksSetup, Stretch, Tokenizer};
+use tokenizer_core::Model as _;
+use unigram::Unigram;
 
 use super::child::cut;
 use super::contest::{Contest, memory};
 use super::report::{Quality, Report, Training};
 
 /// Longer than this no training takes.
-const LIMIT: Duration = Duration::from_secs(300);
+const LIMIT: Duration = Duration::from_secs(900);
 /// Who takes longer than this trains in one round only.
 const PATIENCE: f64 = 20.0;
 
 /// The algorithms, and who trains them.
-const TRAINERS: [(&str, &[&str]); 3] = [
+const TRAINERS: [(&str, &[&str]); 6] = [
     ("bpe", &["ours", "gigabpe", "rustbpe", "tokenizers"]),
+    ("bpe-preset", &["ours", "sentencepiece"]),
     ("unigram", &["ours", "sentencepiece", "tokenizers"]),
+    ("unigram-preset", &["ours", "sentencepiece"]),
     ("wordpiece", &["ours", "tokenizers"]),
+    ("wordpiece-pmi", &["ours"]),
 ];
 
 /// What everybody is to train, and what is judged by.
@@ -140,7 +145,7 @@ fn once(
     task: &Task,
 ) -> Result<Measured, String> {
     let ending = match (algorithm, trainer) {
-        ("unigram", "ours" | "sentencepiece") => "model",
+        (_, "sentencepiece") | ("unigram" | "unigram-preset" | "bpe-preset", "ours") => "model",
         _ => "json",
     };
     let out = task.folder.join(format!("trained-{algorithm}-{trainer}.{ending}"));
@@ -210,11 +215,39 @@ fn quality(tokenizer: &Tokenizer, text: &str) -> Option<Quality> {
         bytes_per_token: text.len() as f64 / tokens as f64,
         renyi: harness::stats::renyi_efficiency(counts.iter().copied(), 2.5, counts.len()),
         used: counts.iter().filter(|&&n| n > 0).count() as f64 / counts.len() as f64,
+        likelihood: likelihood(tokenizer, text),
     })
+}
+
+/// Of a Unigram model: the logarithms of what is probable, in nats a byte of text as the model
+/// reads it, summed over all segmentations and of the best one. Text is parted at characters that
+/// are no token, so that what a model asks for an unknown character does not count.
+fn likelihood(tokenizer: &Tokenizer, text: &str) -> Option<[f64; 2]> {
+    let model: &Unigram = tokenizer.model().as_any()?.downcast_ref()?;
+    let is_known = |c: char| model.vocab().get(c.encode_utf8(&mut [0; 4]).as_bytes()).is_some();
+    let mut session = tokenizer.session();
+    let (mut bytes, mut sums) = (0, [0.0; 2]);
+    for document in cut(text) {
+        let trace = session.trace(document, &Policy::Ordinary).ok()?;
+        for stretch in &trace.stretches {
+            let Stretch::Text(text) = stretch else { continue };
+            let pieces = text.pieces.iter().map(|piece| &text.text[piece.span.range()]);
+            let known = pieces.flat_map(|piece| piece.split(|c| !is_known(c)));
+            for part in known.map(str::as_bytes) {
+                bytes += part.len();
+                sums[0] += model.log_likelihood(part);
+                sums[1] += model.best_score(part);
+            }
+        }
+    }
+    (bytes > 0).then(|| sums.map(|sum| sum / bytes as f64))
 }
 
 #[cfg(test)]
 mod tests {
+    use tokenizer_core::TokenKind;
+    use unigram::UnigramOptions;
+
     use super::*;
 
     #[test]
@@ -237,6 +270,25 @@ mod tests {
         let quality = quality(&tokenizer, "abab").expect("there are tokens");
         assert_eq!(quality.bytes_per_token, 2.0);
         assert_eq!(quality.used, 1.0 / 257.0);
+        assert_eq!(quality.likelihood, None);
         assert!(of_merged(&["6".to_owned()]).is_err());
+    }
+
+    #[test]
+    fn likelihood_by_hand() {
+        let mut vocab = tokenizer_core::Vocab::builder();
+        let kinds = [TokenKind::Unknown, TokenKind::Normal, TokenKind::Normal, TokenKind::Normal];
+        for (token, kind) in ["<unk>", "a", "b", "ab"].into_iter().zip(kinds) {
+            vocab.push(token.as_bytes(), kind).expect("it is new");
+        }
+        let scores = vec![0.0, -1.0, -1.5, -2.0];
+        let model = Unigram::new(vocab.build(), scores, UnigramOptions::default());
+        let model = model.expect("a score each");
+        let tokenizer = tokenizer::Parts::new(Box::new(model)).build().expect("a model alone");
+        // The unknown letter parts the text: a|b, ab, and b alone.
+        let [all, best] = likelihood(&tokenizer, "abzb").expect("it is known");
+        assert!((best - (-2.0 - 1.5) / 3.0).abs() < 1e-12, "{best}");
+        let ab = ((-2.5f64).exp() + (-2.0f64).exp()).ln();
+        assert!((all - (ab - 1.5) / 3.0).abs() < 1e-12, "{all}");
     }
 }
