@@ -6,9 +6,7 @@ use std::collections::HashMap;
 use std::num::NonZeroUsize;
 
 use pretok::naive::Backtracking;
-use pretok::{
-    Backend, Case, Chunks, Contractions, Digits, Han, Letters, Prefix, Rules, Scanner, Tail, White,
-};
+use pretok::{Backend, Chunks, Rules, Scanner};
 use tokenizer_core::{Span, Split};
 
 thread_local! {
@@ -19,7 +17,7 @@ thread_local! {
 /// One input: the rules, then the text.
 pub fn run(data: &[u8]) {
     let Some((head, rest)) = data.split_first_chunk::<4>() else { return };
-    let rules = rules(u32::from_le_bytes(*head));
+    let rules = Rules::numbered(u32::from_le_bytes(*head) as usize);
     let text = String::from_utf8_lossy(rest);
     let scalar = Scanner::with_backend(rules, Backend::Scalar).expect("every machine has it");
     let spans = scalar.split(&text);
@@ -41,30 +39,6 @@ pub fn run(data: &[u8]) {
     }
     in_chunks(&Scanner::new(rules), &text, &spans, usize::from(head[0]) + 1);
     settled(&scalar, &text, &spans, usize::from(head[1]));
-}
-
-/// Rules by the digits of a number.
-fn rules(mut number: u32) -> Rules {
-    let mut pick = |n: u32| {
-        let digit = number % n;
-        number /= n;
-        digit as usize
-    };
-    let case = [Case::Sensitive, Case::Insensitive, Case::AsciiInsensitive][pick(3)];
-    let mut rules = Rules::GPT2;
-    rules.contractions =
-        [Contractions::None, Contractions::Apart(case), Contractions::Suffix(case)][pick(3)];
-    rules.han = [Han::Letters, Han::Apart][pick(2)];
-    rules.prefix = [Prefix::None, Prefix::Space, Prefix::NotNewline][pick(3)];
-    rules.letters = [Letters::Plain, Letters::Marked, Letters::Cased][pick(3)];
-    rules.digits = match pick(5) {
-        0 => Digits::SpacedRun,
-        1 => Digits::Run,
-        n => Digits::Groups(n as u8 - 1),
-    };
-    rules.tail = [Tail::None, Tail::Newlines, Tail::NewlinesSlashes][pick(3)];
-    rules.white = [White::Runs, White::Lines, White::LinesOrEnd][pick(3)];
-    rules
 }
 
 /// Chunks, put together, are the whole.

@@ -169,6 +169,38 @@ impl Rules {
     /// Kimi K2: as o200k_base, with Han apart.
     pub const KIMI_K2: Self = Self { han: Han::Apart, tail: Tail::Newlines, ..Self::O200K };
 
+    /// How many [`numbered`](Self::numbered) rules there are.
+    pub const COUNT: usize = 7 * 2 * 3 * 3 * 5 * 3 * 3;
+
+    /// Each combination of rules has a number below [`COUNT`](Self::COUNT); of groups of digits, those
+    /// of one to three are counted. Greater numbers begin again. For tests that want any rules there are.
+    #[must_use]
+    pub const fn numbered(mut number: usize) -> Self {
+        const fn digit(number: &mut usize, n: usize) -> usize {
+            let digit = *number % n;
+            *number /= n;
+            digit
+        }
+        const CASES: [Case; 3] = [Case::Sensitive, Case::Insensitive, Case::AsciiInsensitive];
+        Self {
+            contractions: match digit(&mut number, 7) {
+                0 => Contractions::None,
+                n @ 1..=3 => Contractions::Apart(CASES[n - 1]),
+                n => Contractions::Suffix(CASES[n - 4]),
+            },
+            han: [Han::Letters, Han::Apart][digit(&mut number, 2)],
+            prefix: [Prefix::None, Prefix::Space, Prefix::NotNewline][digit(&mut number, 3)],
+            letters: [Letters::Plain, Letters::Marked, Letters::Cased][digit(&mut number, 3)],
+            digits: match digit(&mut number, 5) {
+                0 => Digits::SpacedRun,
+                1 => Digits::Run,
+                n => Digits::Groups(n as u8 - 1),
+            },
+            tail: [Tail::None, Tail::Newlines, Tail::NewlinesSlashes][digit(&mut number, 3)],
+            white: [White::Runs, White::Lines, White::LinesOrEnd][digit(&mut number, 3)],
+        }
+    }
+
     const fn words(self) -> Set {
         let letters = match self.letters {
             Letters::Plain => Set::LETTER,

@@ -2,9 +2,7 @@
 //! regular expressions. Texts here are longer than a block, and what is interesting in them falls
 //! on every place of one.
 
-use pretok::{
-    Backend, Case, Contractions, Digits, Han, Letters, Pattern, Prefix, Rules, Scanner, Tail, White,
-};
+use pretok::{Backend, Digits, Letters, Pattern, Prefix, Rules, Scanner};
 use testkit::{laws, texts};
 use tokenizer_core::{Rng, Span, Split};
 
@@ -70,25 +68,13 @@ fn all_rules() -> Vec<Rules> {
 }
 
 fn random_rules(rng: &mut Rng) -> Rules {
-    let mut pick = |n: u64| rng.below(n) as usize;
-    let case = [Case::Sensitive, Case::Insensitive, Case::AsciiInsensitive][pick(3)];
-    let mut rules = Rules::GPT2;
-    rules.contractions =
-        [Contractions::None, Contractions::Apart(case), Contractions::Suffix(case)][pick(3)];
-    rules.han = [Han::Letters, Han::Apart][pick(2)];
-    rules.prefix = [Prefix::None, Prefix::Space, Prefix::NotNewline][pick(3)];
-    rules.letters = [Letters::Plain, Letters::Marked, Letters::Cased][pick(3)];
-    rules.digits = [
-        Digits::SpacedRun,
-        Digits::Run,
-        Digits::Groups(1),
-        Digits::Groups(2),
-        Digits::Groups(3),
-        Digits::Groups(8),
-        Digits::Groups(0),
-    ][pick(7)];
-    rules.tail = [Tail::None, Tail::Newlines, Tail::NewlinesSlashes][pick(3)];
-    rules.white = [White::Runs, White::Lines, White::LinesOrEnd][pick(3)];
+    let mut rules = Rules::numbered(rng.below(Rules::COUNT as u64) as usize);
+    // Groups of other sizes, too.
+    rules.digits = match rng.below(7) {
+        0 => Digits::Groups(8),
+        1 => Digits::Groups(0),
+        _ => rules.digits,
+    };
     rules
 }
 

@@ -1,9 +1,7 @@
 //! What a splitter says of the end of a text, tried on all short texts over characters that steps
 //! look ahead for.
 
-use pretok::{
-    Case, Contractions, Digits, Han, Letters, Pattern, Prefix, Rules, Scanner, Tail, White,
-};
+use pretok::{Pattern, Rules, Scanner};
 use testkit::texts;
 use tokenizer_core::{Rng, Span, Split};
 
@@ -94,18 +92,8 @@ fn splitters_without_a_pattern_keep_their_promise() {
 #[test]
 fn no_rules_promise_too_much() {
     let mut rng = Rng::new(1);
-    let mut pick = |n: u64| rng.below(n) as usize;
     for _ in 0..100 {
-        let case = [Case::Sensitive, Case::Insensitive, Case::AsciiInsensitive][pick(3)];
-        let mut rules = Rules::GPT2;
-        rules.contractions =
-            [Contractions::None, Contractions::Apart(case), Contractions::Suffix(case)][pick(3)];
-        rules.han = [Han::Letters, Han::Apart][pick(2)];
-        rules.prefix = [Prefix::None, Prefix::Space, Prefix::NotNewline][pick(3)];
-        rules.letters = [Letters::Plain, Letters::Marked, Letters::Cased][pick(3)];
-        rules.digits = [Digits::SpacedRun, Digits::Run, Digits::Groups(3)][pick(3)];
-        rules.tail = [Tail::None, Tail::Newlines, Tail::NewlinesSlashes][pick(3)];
-        rules.white = [White::Runs, White::Lines, White::LinesOrEnd][pick(3)];
+        let rules = Rules::numbered(rng.below(Rules::COUNT as u64) as usize);
         let scanner = Scanner::new(rules);
         let most = scanner.unsettled().expect("a scanner knows");
         each_string(&FEW, 3, |text| assert!(changed(&scanner, text) <= most, "{text:?} {rules:?}"));
