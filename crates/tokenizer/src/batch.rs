@@ -6,9 +6,10 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 
 use pretok::Chunks;
 use rayon::prelude::*;
-use tokenizer_core::TokenId;
+use tokenizer_core::{Span, TokenId};
 
 use crate::encoding::Encoding;
+use crate::lane::Part;
 use crate::pipeline::{EncodeOptions, PieceStep, Session, Tokenizer};
 use crate::policy::{Policy, SpecialTokenError};
 use crate::session::SessionOptions;
@@ -111,10 +112,17 @@ impl<'t> Batch<'t> {
     ///
     /// The text is cut where pieces begin. That can be known without a normalizer, with one splitter
     /// that says how many of its last pieces may still change
-    /// ([`Split::unsettled`](tokenizer_core::Split::unsettled)), and without added tokens that are
-    /// always recognised; other tokenizers, and short texts, use one thread.
+    /// ([`Split::unsettled`](tokenizer_core::Split::unsettled)), or, as for BERT, where white space
+    /// separates pieces whatever the normalizer does; and without added tokens that are always
+    /// recognised. Other tokenizers, and short texts, use one thread.
     pub fn ids_of_one(&mut self, text: &str) -> Vec<TokenId> {
-        if let Some(ids) = self.ids_in_chunks(text, CHUNK) {
+        self.ids_of_one_in(text, CHUNK)
+    }
+
+    /// As [`ids_of_one`](Self::ids_of_one), with chunks of about so many bytes for a thread at a time
+    /// instead of 128 KiB.
+    pub fn ids_of_one_in(&mut self, text: &str, chunk: NonZeroUsize) -> Vec<TokenId> {
+        if let Some(ids) = self.ids_in_chunks(text, chunk) {
             return ids;
         }
         let mut ids = Vec::new();
@@ -123,13 +131,20 @@ impl<'t> Batch<'t> {
     }
 
     pub(crate) fn ids_in_chunks(&mut self, text: &str, size: NonZeroUsize) -> Option<Vec<TokenId>> {
-        let tokenizer = self.tokenizer;
-        let [PieceStep::Split(split)] = &tokenizer.parts.steps[..] else { return None };
-        if tokenizer.parts.normalizer.is_some()
-            || tokenizer.added.needs_raw(&Policy::Ordinary)
-            || tokenizer.added.has_normalized()
-            || text.len() <= size.get()
+        let added = &self.tokenizer.added;
+        if added.needs_raw(&Policy::Ordinary) || added.has_normalized() || text.len() <= size.get()
         {
+            return None;
+        }
+        let parts = self.ids_of_pieces(text, size).or_else(|| self.ids_of_units(text, size))?;
+        Some(concat(&parts))
+    }
+
+    /// The ids of chunks that begin where pieces do.
+    fn ids_of_pieces(&mut self, text: &str, size: NonZeroUsize) -> Option<Vec<Vec<TokenId>>> {
+        let parts = &self.tokenizer.parts;
+        let [PieceStep::Split(split)] = &parts.steps[..] else { return None };
+        if parts.normalizer.is_some() {
             return None;
         }
         let chunks = Chunks::new(split.as_ref(), text, size)?;
@@ -142,10 +157,25 @@ impl<'t> Batch<'t> {
         };
         let numbers: Vec<usize> = (0..chunks.len()).collect();
         let found = self.in_parallel(&numbers, |session, &i| encode(session, i, chunks.start(i)));
-        let mut ids = Vec::with_capacity(found.iter().map(|(ids, _)| ids.len()).sum());
+        let mut settled = Vec::with_capacity(found.len());
         let session = &mut self.sessions(1)[0];
-        chunks.settle(found, |i, from| encode(session, i, from), |some| ids.extend(some));
-        Some(ids)
+        chunks.settle(found, |i, from| encode(session, i, from), |some| settled.push(some));
+        Some(settled)
+    }
+
+    /// The ids of parts that the lane takes a text apart into.
+    fn ids_of_units(&mut self, text: &str, size: NonZeroUsize) -> Option<Vec<Vec<TokenId>>> {
+        let mut ends = self.tokenizer.lane.as_ref()?.places(text, size)?;
+        ends.push(text.len());
+        let starts = std::iter::once(0).chain(ends.iter().copied());
+        let spans: Vec<Span> =
+            starts.zip(&ends).map(|(start, &end)| Span::new(start, end)).collect();
+        Some(self.in_parallel(&spans, |session, span| {
+            let mut ids = Vec::with_capacity(size.get() / 4);
+            let part = Part { begins: span.start == 0 };
+            session.lane_ids_into(&text[span.range()], part, &mut ids);
+            ids
+        }))
     }
 
     /// The first `n` sessions, new ones where there were fewer.
@@ -187,6 +217,23 @@ impl<'t> Batch<'t> {
         made.sort_unstable_by_key(|&(start, _)| start);
         made.into_iter().flat_map(|(_, results)| results).collect()
     }
+}
+
+/// Lists end to end. Several threads copy, since most of the time is the system's, which gives out memory
+/// that is touched for the first time.
+fn concat(lists: &[Vec<TokenId>]) -> Vec<TokenId> {
+    // The system has zeros as they are; zeros that are wrapped in a type would be written here.
+    let zeros = vec![0; lists.iter().map(Vec::len).sum()];
+    let mut all: Vec<TokenId> = zeros.into_iter().map(TokenId).collect();
+    let mut rest = &mut all[..];
+    let mut copies = Vec::with_capacity(lists.len());
+    for list in lists {
+        let (place, behind) = rest.split_at_mut(list.len());
+        copies.push((place, list));
+        rest = behind;
+    }
+    copies.into_par_iter().for_each(|(place, list)| place.copy_from_slice(list));
+    all
 }
 
 impl fmt::Debug for Batch<'_> {

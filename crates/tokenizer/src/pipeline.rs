@@ -11,7 +11,7 @@ use crate::added::{AddedToken, AddedTokenError, AddedVocabulary, Stretch};
 use crate::decoder::{Chain, DecodeStep, Piece, Spelling};
 use crate::encoding::Encoding;
 use crate::fit::{Padding, Truncation, TruncationError};
-use crate::lane::{Lane, LaneSession};
+use crate::lane::{Lane, LaneSession, Part};
 use crate::policy::{Policy, SpecialTokenError};
 use crate::post::{PostProcessor, TemplateError, to_char_boundaries};
 use crate::stream::{DecodeOptions, DecodeStream};
@@ -24,7 +24,7 @@ pub struct Tokenizer {
     pub(crate) parts: Parts,
     pub(crate) added: AddedVocabulary,
     /// The short way from raw text to ids, where the parts allow one.
-    lane: Option<Lane>,
+    pub(crate) lane: Option<Lane>,
     /// Whether byte tokens are given as the byte and not as `<0x0A>`.
     decodes_bytes: bool,
     /// Whether byte tokens enter the decoder as `<0x0A>`.
@@ -593,7 +593,7 @@ impl Sink for IdSink<'_> {
         lane: &mut LaneSession<'_>,
         encoder: &mut dyn Encode,
     ) -> bool {
-        lane.run(text, is_first, encoder, self.0, |_| false);
+        lane.run(text, is_first, Part::WHOLE, encoder, self.0, |_| false);
         true
     }
 }
@@ -628,7 +628,7 @@ impl Sink for CountSink {
         encoder: &mut dyn Encode,
     ) -> bool {
         let limit = self.limit;
-        lane.run(text, is_first, encoder, &mut self.count, |&count| count > limit);
+        lane.run(text, is_first, Part::WHOLE, encoder, &mut self.count, |&count| count > limit);
         true
     }
 }
@@ -770,6 +770,13 @@ impl<'t> Session<'t> {
     pub fn ids_into(&mut self, text: &str, ids: &mut Vec<TokenId>) {
         let run = self.run(text, &Policy::Ordinary, &mut IdSink(ids));
         run.expect("the ordinary policy refuses nothing");
+    }
+
+    /// Appends the ids of a part of a text that is one stretch, which the [lane](Tokenizer::lane) has
+    /// taken apart.
+    pub(crate) fn lane_ids_into(&mut self, text: &str, part: Part, ids: &mut Vec<TokenId>) {
+        let lane = self.lane.as_mut().expect("only a lane gives parts");
+        lane.run(text, part.begins, part, self.encoder.as_mut(), ids, |_| false);
     }
 
     /// Appends the ids of `text` under a policy for special tokens; nothing is added.

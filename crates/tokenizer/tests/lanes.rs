@@ -5,6 +5,8 @@
 
 #![allow(clippy::unwrap_used)] // Helpers of tests are tests.
 
+use std::num::NonZeroUsize;
+
 use bpe::{Alphabet, Bpe, BpeOptions};
 use normalize::{
     BertNormalizer, Charsmap, Find, Form, Lowercase, Metaspace, Nmt, Precompiled, Prepend,
@@ -362,8 +364,15 @@ fn try_out(mut parts: Parts, rng: &mut Rng, alphabet: &[&str]) -> bool {
     let tokenizer = parts.build().unwrap();
     let mut session = tokenizer.session();
     let _on_failure = Shown(&tokenizer);
+    let mut batch = tokenizer.batch();
     for len in [3, 12, 12, 60, 60, 400] {
-        check(&mut session, &hostile_text(rng, alphabet, len));
+        let text = hostile_text(rng, alphabet, len);
+        check(&mut session, &text);
+        let expected = tokenizer.ids(&text);
+        for chunk in [1, 7] {
+            let ids = batch.ids_of_one_in(&text, NonZeroUsize::new(chunk).unwrap());
+            assert_eq!(ids, expected, "in chunks of {chunk} bytes: {text:?}");
+        }
     }
     tokenizer.has_lane()
 }

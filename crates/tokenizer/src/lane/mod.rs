@@ -15,6 +15,7 @@ mod spaces;
 mod words;
 
 use std::borrow::Cow;
+use std::num::NonZeroUsize;
 
 use piece_table::{Key, PieceTable, Sink, Size};
 use tokenizer_core::{Encode, Span, Token, TokenId, TokenKind};
@@ -48,6 +49,41 @@ impl Lane {
         let known = known_units(&kind, parts);
         Some(Self { kind, known })
     }
+
+    /// Places about every `size` bytes at which a stretch of text may be taken apart: the ids of the
+    /// [`Part`]s are those of the whole. None where there is no such place nearby, and `None` where the
+    /// lane is not one of words.
+    pub(crate) fn places(&self, text: &str, size: NonZeroUsize) -> Option<Vec<usize>> {
+        let Kind::Words(words) = &self.kind else { return None };
+        let near = (size.get()..text.len()).step_by(size.get());
+        let mut places: Vec<usize> =
+            near.filter_map(|near| place_behind(words, text, near)).collect();
+        places.dedup();
+        Some(places)
+    }
+}
+
+/// The first beginning of a unit behind the character at `near`, if it is not far.
+fn place_behind(words: &Words, text: &str, near: usize) -> Option<usize> {
+    const FAR: usize = 4096;
+    let boundary = |at: usize| (at..text.len()).find(|&at| text.is_char_boundary(at));
+    let near = boundary(near)?;
+    let end = boundary(near + FAR).unwrap_or(text.len());
+    let mut units = Vec::new();
+    // The window begins and ends anywhere. What is cut between is cut whatever stands farther away.
+    words.cut(&text.as_bytes()[near..end], 0, 2, &mut units);
+    Some(near + units.get(1)?.start)
+}
+
+/// Which part of a stretch of text it is that goes through a lane.
+#[derive(Clone, Copy)]
+pub(crate) struct Part {
+    /// Whether the stretch begins with it.
+    pub(crate) begins: bool,
+}
+
+impl Part {
+    pub(crate) const WHOLE: Self = Self { begins: true };
 }
 
 /// Encodes every token of the vocabulary that is a unit when it stands in a text. `O(n)` for n
@@ -128,19 +164,21 @@ impl<'t> LaneSession<'t> {
         }
     }
 
-    /// Gives `out` the tokens of a stretch of text, or the first of them if `enough` says so on
-    /// the way. `is_first` says that the whole text begins with it.
+    /// Gives `out` the tokens of a part of a stretch of text, or the first of them if `enough` says so
+    /// on the way. `is_first` says that the whole text begins with it. Parts are those between
+    /// [`places`](Lane::places).
     pub(crate) fn run<S: Sink>(
         &mut self,
         text: &str,
         is_first: bool,
+        part: Part,
         encoder: &mut dyn Encode,
         out: &mut S,
         enough: impl Fn(&S) -> bool,
     ) {
         let mut direct = self.direct.take();
         match (&mut direct, self.engine.kind) {
-            (_, Kind::Words(lane)) => self.run_words(lane, text, encoder, out, enough),
+            (_, Kind::Words(lane)) => self.run_words(lane, text, part, encoder, out, enough),
             (_, Kind::Spaces(lane)) => self.run_spaces(lane, text, encoder, out, enough),
             (None, Kind::Marks(lane)) => self.run_marks(lane, text, is_first, encoder, out, enough),
             (Some(direct), Kind::Marks(lane)) => {
@@ -154,6 +192,7 @@ impl<'t> LaneSession<'t> {
         &mut self,
         lane: &'t Words,
         text: &str,
+        part: Part,
         encoder: &mut dyn Encode,
         out: &mut S,
         enough: impl Fn(&S) -> bool,
@@ -161,7 +200,7 @@ impl<'t> LaneSession<'t> {
         let Self { engine, table, units, tokens, lower, .. } = self;
         let bytes = text.as_bytes();
         let mut at = 0;
-        if lane.is_special_first(bytes) {
+        if part.begins && lane.is_special_first(bytes) {
             units.clear();
             lane.cut(bytes, 0, 1, units);
             if let Some(first) = units.first() {
