@@ -27,12 +27,13 @@ impl Default for Size {
 }
 
 impl Size {
-    /// About so many bytes in all: 11 of 16 for short pieces, 3 for longer ones, and 2 for the ring. A
-    /// few hundred bytes at least.
+    /// About so many bytes in all: 11 of 16 for short pieces, 3 for longer ones, and 2 for the ring, which
+    /// takes 64 MB at most. A few hundred bytes at least.
     #[must_use]
     pub const fn of_bytes(bytes: usize) -> Self {
         let kilobytes = bytes >> 10;
-        Self { short: 2 + 11 * kilobytes, long: 2 + 3 * kilobytes, ring: 8 * kilobytes }
+        let ring = if kilobytes < 512 << 10 { 8 * kilobytes } else { 4 << 20 };
+        Self { short: 2 + 11 * kilobytes, long: 2 + 3 * kilobytes, ring }
     }
 
     /// Hardly anything, for tests that want everything forgotten soon.

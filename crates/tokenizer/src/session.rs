@@ -109,7 +109,7 @@ mod tests {
         let expected = Tokenizer::from_encoding(TiktokenEncoding::Cl100kBase).ids(&text);
         let prepared = Tokenizer::from_encoding(TiktokenEncoding::Cl100kBase);
         prepared.prepare();
-        for memory in [0, 1 << 10, 1 << 16, 4 << 20, 16 << 20] {
+        for memory in [0, 1 << 10, 1 << 16, 4 << 20, 16 << 20, usize::MAX] {
             let options = SessionOptions::new().memory(memory);
             let mut session = prepared.session_with(&options);
             for _ in 0..2 {
