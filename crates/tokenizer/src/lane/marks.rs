@@ -30,11 +30,7 @@
 //! looked for in a set of pairs ([`pairs`]), so that text without spaces falls into short units, too.
 //!
 //! A space has a token (the mark), and tokens that hold a mark behind another character are rare,
-//! so spaces are cut at nearly always; with a splitter at the mark they are by definition. Of units
-//! like that each is a piece, or several, and a normalizer that looks at whole graphemes
-//! ([`normalize::Precompiled`]) may stand in front: a blank begins a grapheme unless `p` is of the class
-//! Prepend of UAX #29. No rule may read a space then, and the beginning of a text that is not plain
-//! ASCII is normalized before a space is put in front.
+//! so spaces are cut at nearly always; with a splitter at the mark they are by definition.
 //!
 //! The recogniser refuses what it cannot prove: marks in user-defined symbols' middle, unused
 //! pieces of BPE (which are split by what was looked at last, anywhere in the text), unknown
@@ -53,7 +49,7 @@ mod pairs;
 mod proof;
 
 use pretok::{Met, Neighbours};
-use tokenizer_core::{Encode, Normalize, Span, Token, utf8};
+use tokenizer_core::{Encode, Span, Token, utf8};
 
 use self::classes::{BLANK, Classes, ODD};
 use self::pairs::Pairs;
@@ -73,8 +69,6 @@ pub(crate) struct Marks {
     split: bool,
     /// Whether units go on with the sum of those before.
     pub(super) sums: bool,
-    /// What a character becomes depends on the grapheme that it is part of.
-    of_graphemes: bool,
     /// Cuts between ASCII characters.
     neighbours: Neighbours,
     /// Cuts next to other characters.
@@ -108,7 +102,6 @@ impl Marks {
             strip: shape.strip,
             split: shape.split,
             sums: tokens.sums,
-            of_graphemes: matches!(shape.rewrite, Rewrite::Graphemes(_)),
             neighbours: classes.neighbours(),
             pairs,
             plain: classes.plain,
@@ -118,8 +111,7 @@ impl Marks {
         })
     }
 
-    /// Whether a space is to be thought in front of a stretch of text, which may be given as it is
-    /// normalized.
+    /// Whether a space is to be thought in front of a stretch of text.
     pub(super) fn leads(&self, text: &str, is_first: bool) -> bool {
         let unmarked = !text.starts_with([' ', MARK_CHAR]);
         match self.lead {
@@ -128,14 +120,6 @@ impl Marks {
             Lead::UnmarkedFirst => unmarked && is_first,
             Lead::Never => false,
         }
-    }
-
-    /// Whether what the beginning of a text becomes is to be found without a space in front.
-    pub(super) fn is_special_first(&self, text: &[u8]) -> bool {
-        let is_plain = |&byte: &u8| self.plain.get(usize::from(byte)) == Some(&true);
-        // A plain character stays where no mark follows that it makes a grapheme with.
-        let stays = text.first().is_some_and(is_plain) && text.get(1).is_none_or(u8::is_ascii);
-        self.of_graphemes && !stays
     }
 
     /// Appends about `most` units of `text` from `at` on, or all, and returns where to go on.
@@ -154,7 +138,7 @@ impl Marks {
                 after_high = met.high >> 63;
                 let next_to_high = match self.pairs {
                     Pairs::Tokens(_) => met.leads | behind_high & !met.high,
-                    Pairs::Spaces | Pairs::Graphemes => behind_high & met.flagged,
+                    Pairs::Spaces => behind_high & met.flagged,
                 } & !beginning;
                 // Of a run of blanks at the beginning of a unit the last one is as good as all.
                 let mut repeated = met.flagged & (met.flagged << 1 | after_blank);
@@ -215,9 +199,6 @@ impl Marks {
         match rewrite {
             Rewrite::SentencePiece(normalizer) if !is_copied => {
                 normalizer.normalize_inside_into(unit, out);
-            }
-            Rewrite::Graphemes(normalizer) if !is_copied => {
-                self.mark_spaces(&normalizer.normalize(unit), out);
             }
             _ => self.mark_spaces(unit, out),
         }

@@ -286,11 +286,7 @@ impl<'t> LaneSession<'t> {
         let mut at = 0;
         let mut units = std::mem::take(&mut self.units);
         units.clear();
-        if lane.is_special_first(bytes) {
-            lane.cut(bytes, 0, 1, &mut units);
-            at = units[0].end;
-            self.first_of_marks(lane, text, at, is_first, encoder, out);
-        } else if lane.leads(text, is_first) {
+        if lane.leads(text, is_first) {
             lane.cut(bytes, 0, 1, &mut units);
             at = units[0].end;
             let mut lead = std::mem::take(&mut self.lead);
@@ -316,33 +312,6 @@ impl<'t> LaneSession<'t> {
             }
         }
         self.units = units;
-    }
-
-    /// Gives out the tokens of the first unit of a text, up to `end`, where rules must not see the space
-    /// that is put in front.
-    fn first_of_marks<S: Sink>(
-        &mut self,
-        lane: &'t Marks,
-        text: &str,
-        end: usize,
-        is_first: bool,
-        encoder: &mut dyn Encode,
-        out: &mut S,
-    ) {
-        let Self { engine, tokens, .. } = self;
-        let Engine { rewrite, text: buffer, scratch, .. } = engine;
-        lane.normalize(*rewrite, &text[..end], buffer);
-        let leads = match buffer.is_empty() {
-            // What follows begins with a space.
-            true => end < text.len() && lane.leads(" ", is_first),
-            false => lane.leads(buffer, is_first),
-        };
-        if leads {
-            buffer.insert(0, '\u{2581}');
-        }
-        tokens.clear();
-        lane.encode(buffer, encoder, &mut scratch.pieces, tokens);
-        out.extend(tokens);
     }
 
     /// Gives out the tokens of units of `text`. `sum` is that of the scores so far, if it counts.

@@ -49,14 +49,12 @@ impl<'a> AsciiRules<'a> {
         let charsmap = match rewrite {
             Rewrite::None => None,
             Rewrite::SentencePiece(normalizer) => normalizer.charsmap(),
-            Rewrite::Graphemes(normalizer) => Some(normalizer.charsmap()),
         };
         let Some(charsmap) = charsmap else { return rules };
-        let of_graphemes = matches!(rewrite, Rewrite::Graphemes(_));
         let all = charsmap.each_char(|step| {
             if step.c.is_ascii() {
                 let at = step.c as usize;
-                rules.are_provable &= step.c != ' ' && (step.is_first || of_graphemes);
+                rules.are_provable &= step.is_first && step.c != ' ';
                 if step.is_first {
                     rules.extended[at] |= step.goes_on;
                     rules.single[at] = step.target;
@@ -90,7 +88,7 @@ impl Classes {
             return None;
         }
         let mut classes = Self {
-            of: classify(&rules, matches!(shape.rewrite, Rewrite::Graphemes(_))),
+            of: classify(&rules),
             seen: [0; 64],
             cuts: [0; 64],
             plain: plain(shape.rewrite),
@@ -187,20 +185,12 @@ impl Classes {
     }
 }
 
-fn classify(rules: &AsciiRules<'_>, of_graphemes: bool) -> [u8; 128] {
+fn classify(rules: &AsciiRules<'_>) -> [u8; 128] {
     let mut next = OTHER;
     std::array::from_fn(|byte| {
         let c = byte as u8;
         match (c, rules.single[byte]) {
             (b' ', _) => BLANK,
-            // A control character is always a grapheme, but for a carriage return.
-            (_, Some(" ")) if of_graphemes => {
-                if c.is_ascii_control() && c != b'\r' {
-                    BLANK
-                } else {
-                    ODD
-                }
-            }
             (_, Some(" ")) if !rules.extended[byte] && !rules.in_symbol[byte] => BLANK,
             (_, Some(_)) => ODD,
             (b'a'..=b'z' | b'A'..=b'Z', None) => LETTER,
@@ -223,11 +213,6 @@ fn plain(rewrite: Rewrite<'_>) -> [bool; 128] {
                 *plain = normalizer.charsmap().is_none_or(|charsmap| charsmap.is_plain(byte));
             }
             begin_symbols(normalizer, &mut plain);
-        }
-        Rewrite::Graphemes(normalizer) => {
-            for (byte, plain) in (0..128).zip(&mut plain) {
-                *plain = matches!(byte, b' '..=b'~') && normalizer.charsmap().is_plain(byte);
-            }
         }
     }
     plain

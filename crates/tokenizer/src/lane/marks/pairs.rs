@@ -1,7 +1,7 @@
 //! Cuts next to characters beyond ASCII.
 
 use hashbrown::HashMap;
-use normalize::{Charsmap, Precompiled};
+use normalize::Charsmap;
 
 use super::MARK_CHAR;
 use super::classes::{BLANK, Classes, ODD};
@@ -13,8 +13,6 @@ pub(super) enum Pairs {
     Tokens(Box<Joined>),
     /// In front of blanks alone, behind anything but a mark; a splitter cuts there.
     Spaces,
-    /// The same, and not behind what makes one grapheme with a space.
-    Graphemes,
 }
 
 /// The pairs of characters that stand next to each other in a token, as text spells them or as it may
@@ -45,11 +43,10 @@ struct Special {
 impl Pairs {
     /// `None` if there is a token that is no text.
     pub(super) fn new(shape: &Shape<'_>, tokens: &Tokens<'_>, classes: &Classes) -> Option<Self> {
-        Some(match (tokens.inside, shape.rewrite) {
-            (false, Rewrite::Graphemes(_)) => Self::Graphemes,
-            (false, _) => Self::Spaces,
-            (true, _) => Self::Tokens(Box::new(Joined::new(shape, tokens, classes)?)),
-        })
+        if !tokens.inside {
+            return Some(Self::Spaces);
+        }
+        Some(Self::Tokens(Box::new(Joined::new(shape, tokens, classes)?)))
     }
 
     /// Whether a text may be cut between two characters.
@@ -58,10 +55,6 @@ impl Pairs {
         match self {
             Self::Tokens(joined) => joined.may_cut(before, behind),
             Self::Spaces => before != u32::from(MARK_CHAR),
-            Self::Graphemes => {
-                before != u32::from(MARK_CHAR)
-                    && !char::from_u32(before).is_none_or(Precompiled::joins_space)
-            }
         }
     }
 }
@@ -79,7 +72,7 @@ impl Joined {
         }
         let charsmap = match shape.rewrite {
             Rewrite::SentencePiece(normalizer) => normalizer.charsmap(),
-            Rewrite::None | Rewrite::Graphemes(_) => None,
+            Rewrite::None => None,
         };
         let become_others = charsmap.map_or_else(HashMap::new, |map| read_rules(map, &mut special));
         let mut joined = Self {

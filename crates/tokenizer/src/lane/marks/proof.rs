@@ -3,9 +3,7 @@
 use std::any::Any;
 
 use bpe::{Alphabet, Bpe, Rules as Merges};
-use normalize::{
-    Metaspace, Precompiled, Prepend, PrependScheme, Replace, SentencePieceNormalizer, Sequence,
-};
+use normalize::{Metaspace, Prepend, PrependScheme, Replace, SentencePieceNormalizer, Sequence};
 use pretok::{Behavior, Delimiter, PatternSplit};
 use tokenizer_core::{Model, Normalize, TokenKind, Vocab};
 use unigram::{Compat, Unigram};
@@ -27,8 +25,6 @@ pub(super) struct Shape<'p> {
 pub(in crate::lane) enum Rewrite<'p> {
     None,
     SentencePiece(&'p SentencePieceNormalizer),
-    /// Grapheme by grapheme; spaces are marked behind it.
-    Graphemes(&'p Precompiled),
 }
 
 impl<'p> Rewrite<'p> {
@@ -41,15 +37,12 @@ impl<'p> Rewrite<'p> {
 impl<'p> Shape<'p> {
     pub(super) fn of(parts: &'p Parts) -> Option<Self> {
         let Some(normalizer) = &parts.normalizer else {
-            return Self::of_metaspace(Rewrite::None, &parts.steps);
+            return Self::of_metaspace(&parts.steps);
         };
         let normalizer = normalizer.as_any()?;
         if let Some(sequence) = normalizer.downcast_ref::<Sequence>() {
             let steps: Option<Vec<_>> = sequence.steps().map(Normalize::as_any).collect();
             return Self::of_sequence(&steps?, &parts.steps);
-        }
-        if let Some(rules) = normalizer.downcast_ref::<Precompiled>() {
-            return Self::of_metaspace(Rewrite::Graphemes(rules), &parts.steps);
         }
         let normalizer = normalizer.downcast_ref::<SentencePieceNormalizer>()?;
         let spaces = normalizer.spaces();
@@ -63,30 +56,20 @@ impl<'p> Shape<'p> {
         is_it.then_some(Self { lead, strip, split: false, rewrite })
     }
 
-    /// Rules, perhaps; then a mark in front, and one for every space. Behind rules there must be a
-    /// splitter at marks.
+    /// A mark in front, and one for every space.
     fn of_sequence(normalizers: &[&'p dyn Any], steps: &[PieceStep]) -> Option<Self> {
-        let (rules, spaces) = match normalizers {
-            [first, rest @ ..] if first.is::<Precompiled>() => (first.downcast_ref(), rest),
-            all => (None, all),
-        };
-        let [prepend, replace] = spaces else { return None };
+        let [prepend, replace] = normalizers else { return None };
         let prepend = prepend.downcast_ref::<Prepend>()?;
         let replace = replace.downcast_ref::<Replace>()?;
         let is_it = prepend.prefix() == MARK
             && replace.literal_pattern() == Some(" ")
-            && replace.content() == MARK;
-        let split = match steps {
-            [] => false,
-            [step] => is_split_at_marks(step).then_some(true)?,
-            _ => return None,
-        };
-        let rewrite = rules.map_or(Rewrite::None, Rewrite::Graphemes);
-        let is_it = is_it && (split || rules.is_none());
-        is_it.then_some(Self { lead: Lead::Always, strip: false, split, rewrite })
+            && replace.content() == MARK
+            && steps.is_empty();
+        let shape = Self { lead: Lead::Always, strip: false, split: false, rewrite: Rewrite::None };
+        is_it.then_some(shape)
     }
 
-    fn of_metaspace(rewrite: Rewrite<'p>, steps: &'p [PieceStep]) -> Option<Self> {
+    fn of_metaspace(steps: &'p [PieceStep]) -> Option<Self> {
         let (PieceStep::Edit(edit), rest) = steps.split_first()? else { return None };
         let edit = edit.as_any()?;
         let (metaspace, knows_first) = match edit.downcast_ref::<Mark>() {
@@ -104,8 +87,8 @@ impl<'p> Shape<'p> {
             PrependScheme::Always | PrependScheme::First => Lead::Unmarked,
             PrependScheme::Never => Lead::Never,
         };
-        let is_it = replacement == MARK_CHAR && (split || matches!(rewrite, Rewrite::None));
-        is_it.then_some(Self { lead, strip: false, split, rewrite })
+        let shape = Self { lead, strip: false, split, rewrite: Rewrite::None };
+        (replacement == MARK_CHAR).then_some(shape)
     }
 }
 
@@ -139,12 +122,10 @@ impl<'m> Tokens<'m> {
     /// `None` if the model's tokens do not allow a proof, or those of the shape.
     pub(super) fn of(model: &'m dyn Model, shape: &Shape<'_>) -> Option<Self> {
         let model = model.as_any()?;
-        let mut tokens = match model.downcast_ref::<Bpe>() {
+        let tokens = match model.downcast_ref::<Bpe>() {
             Some(model) => bpe_tokens(model)?,
             None => unigram_tokens(model.downcast_ref::<Unigram>()?, shape.split)?,
         };
-        // Rules look at whole graphemes.
-        tokens.inside &= !matches!(shape.rewrite, Rewrite::Graphemes(_));
         // Behind a splitter the mark need not be a token: a piece begins there anyway.
         let has_mark = tokens.knows(MARK.as_bytes()) || shape.split;
         (has_mark && tokens.has_symbols(shape.rewrite)).then_some(tokens)
