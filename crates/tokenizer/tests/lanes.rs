@@ -623,3 +623,29 @@ fn letters_behind_prepended_characters_are_not_calm() {
     assert!(tokenizer.has_lane());
     check(&mut tokenizer.session(), "x x\u{600}a b x  \u{600}a  b");
 }
+
+/// Text never holds a space when it comes to the model, so a token of a space does not make it known.
+#[test]
+fn a_token_of_a_space_is_no_mark() {
+    let mut builder = Vocab::builder();
+    builder.push(b"<unk>", TokenKind::Unknown).unwrap();
+    for token in [" ", "a"] {
+        builder.push(token.as_bytes(), TokenKind::Normal).unwrap();
+    }
+    let mut options = BpeOptions::default();
+    options.alphabet = Alphabet::Char;
+    options.unk = Some(TokenId(0));
+    options.fuse_unk = true;
+    let model = Bpe::from_merges(builder.build(), Vec::new(), options).unwrap();
+    let mut parts = Parts::new(Box::new(model));
+    let metaspace = Metaspace::new('\u{2581}', PrependScheme::Never);
+    parts.steps.push(PieceStep::Edit(Box::new(metaspace)));
+    parts.steps.push(PieceStep::Split(Box::new(PatternSplit {
+        delimiter: Delimiter::Literal("\u{2581}".to_owned()),
+        behavior: Behavior::MergedWithNext,
+        invert: false,
+    })));
+    let tokenizer = parts.build().unwrap();
+    assert!(tokenizer.has_lane());
+    check(&mut tokenizer.session(), "a \u{a0}a a\u{a0} \u{a0}");
+}

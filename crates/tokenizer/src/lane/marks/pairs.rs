@@ -96,8 +96,10 @@ impl Joined {
             joined.add(token, shape.split, &become_others);
             let mut chars = token.chars();
             if let (Some(c), None) = (chars.next(), chars.next())
+                && c != ' '
                 && tokens.knows(token.as_bytes())
             {
+                // No text that is encoded holds a space: a token of one is none for it.
                 joined.set_plain(if c == MARK_CHAR { ' ' } else { c }, true);
             }
         }
