@@ -38,7 +38,8 @@ use crate::model::{Unigram, UnigramOptions};
 ///    expected less than half a time are dropped.
 /// 3. Pruning: the pieces whose loss would hurt the likelihood least are dropped, down to
 ///    [`shrinking_factor`](Self::shrinking_factor) of them. Steps 2 and 3 repeat until the size is
-///    reached; a last EM fits the scores to the final pieces.
+///    reached; a last EM fits the scores to the final pieces. Its last step takes the logarithm of
+///    each piece's share in place of digamma, with every count at least 1.
 ///
 /// The vocabulary is the special tokens and bytes under the lowest free ids, then the pieces by
 /// score, best first, equal ones by bytes. It has exactly the size that was asked for. Scores are
@@ -386,10 +387,13 @@ impl UnigramTrainer {
                 let flow = observe.step(&round);
                 report.rounds.push(round.clone());
                 stop_if(flow)?;
-                for _ in 0..self.sub_iterations {
+                for i in 1..=self.sub_iterations {
                     let expected = em.expect(&chosen, observe)?;
                     report.log_likelihood = expected.log_likelihood;
-                    chosen.maximize(&expected, usize::MAX);
+                    match i < self.sub_iterations {
+                        true => chosen.maximize(&expected, usize::MAX),
+                        false => chosen.settle(&expected),
+                    }
                 }
                 chosen.bury();
                 fitted.push((chosen, report));

@@ -11,6 +11,9 @@ use crate::trie::DoubleArray;
 
 /// Pieces expected less often than this are dropped, as in SentencePiece.
 const MIN_EXPECTED: f64 = 0.5;
+/// How often a piece of a finished model counts at least: what the text has only within longer
+/// pieces is not less likely elsewhere than what it has once.
+const MIN_SETTLED: f64 = 1.0;
 
 /// The current pieces in order of their bytes. A piece that EM dropped stays, dead, until the
 /// next pruning, so that the trie stays good.
@@ -181,17 +184,37 @@ impl Pieces {
                 is_kept[i] = true;
             }
         }
+        self.score_by(|i| is_kept[i], expected, MIN_EXPECTED, digamma);
+    }
+
+    /// The scores of a finished model: the logarithm of the share of each living piece in all that
+    /// is expected, so that probabilities add up to 1 unless some are fixed. The prior of
+    /// [`maximize`](Self::maximize) drops pieces and has done its work; here it would only take
+    /// probability away, most from what is rare.
+    pub(super) fn settle(&mut self, expected: &Expected) {
+        let is_alive: Vec<bool> = (0..self.len()).map(|i| self.is_alive(i)).collect();
+        self.score_by(|i| is_alive[i], expected, MIN_SETTLED, ln);
+    }
+
+    /// Scores from counts, which are at least `least`; fixed pieces keep theirs.
+    fn score_by(
+        &mut self,
+        is_kept: impl Fn(usize) -> bool,
+        expected: &Expected,
+        least: f64,
+        log: fn(f64) -> f64,
+    ) {
         let counts: Vec<f64> = (0..self.len())
-            .map(|i| match is_kept[i] {
+            .map(|i| match is_kept(i) {
                 true if self.is_fixed(i) => expected.counts[i],
-                true => expected.counts[i].max(MIN_EXPECTED),
+                true => expected.counts[i].max(least),
                 false => 0.0,
             })
             .collect();
-        let total = digamma(counts.iter().sum::<f64>().max(MIN_EXPECTED));
+        let total = log(counts.iter().sum::<f64>().max(least));
         let score = |(i, count): (usize, f64)| match count > 0.0 {
             _ if self.is_fixed(i) => self.scores[i],
-            true => (digamma(count) - total).max(self.floor),
+            true => (log(count) - total).max(self.floor),
             false => f64::NEG_INFINITY,
         };
         let scores = counts.into_iter().enumerate().map(score).collect();
