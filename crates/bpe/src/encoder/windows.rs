@@ -101,26 +101,29 @@ impl Windows {
 /// one of them.
 ///
 /// The argument needs nothing of the ranks, and holds for whatever a piece begins as.
-struct Front {
+///
+/// A window that reads as the one before has its tokens, so runs and short periods are encoded once.
+struct Front<'a, T> {
+    piece: &'a [T],
     /// The tokens from here on are the encoding of the piece up to `end`.
     first: usize,
     end: usize,
-    /// Where the piece ends.
-    len: usize,
+    /// The window whose tokens are known yet; empty if there is none.
+    before: Range<usize>,
 }
 
-impl Front {
-    fn new(len: usize, tokens: &[Token]) -> Self {
-        Self { first: tokens.len(), end: 0, len }
+impl<'a, T: PartialEq> Front<'a, T> {
+    fn new(piece: &'a [T], tokens: &[Token]) -> Self {
+        Self { piece, first: tokens.len(), end: 0, before: 0..0 }
     }
 
     fn is_whole(&self) -> bool {
-        self.end == self.len
+        self.end == self.piece.len()
     }
 
     /// Goes on by a window, whose tokens `encode` appends or, saying `false`, does not find. Says
     /// whether it did: not if the tokens do not agree with those that were known, or leave nothing
-    /// of the window for new ones.
+    /// of the window for new ones. `next` holds the tokens of the window before.
     #[inline]
     fn extend(
         &mut self,
@@ -135,13 +138,17 @@ impl Front {
             at -= 1;
             start -= tokens[at].len as usize;
         }
-        let end = (start + len).min(self.len);
-        if end < self.len && end <= self.end + len / 4 {
+        let end = (start + len).min(self.piece.len());
+        if end < self.piece.len() && end <= self.end + len / 4 {
             return false;
         }
-        next.clear();
-        if !encode(start..end, next) {
-            return false;
+        if self.piece[start..end] != self.piece[self.before.clone()] {
+            next.clear();
+            self.before = 0..0;
+            if !encode(start..end, next) {
+                return false;
+            }
+            self.before = start..end;
         }
         let joint = if at == self.first { Some((0, 0)) } else { shared(&tokens[at..], next) };
         let Some((kept, from)) = joint else { return false };
@@ -163,7 +170,7 @@ impl Merger<'_> {
         tokens: &mut Vec<Token>,
     ) {
         let mut next = core::mem::take(&mut self.windows.next);
-        let mut front = Front::new(piece.len(), tokens);
+        let mut front = Front::new(piece, tokens);
         while !front.is_whole() {
             if let Some((compact, longest)) = self.longest
                 && !self.windows.is_dense()
@@ -237,7 +244,7 @@ impl Windows {
         scratch: &mut Scratch,
         sizes: Sizes,
     ) -> bool {
-        let mut front = Front::new(nodes.len(), &self.numbers);
+        let mut front = Front::new(nodes, &self.numbers);
         while !front.is_whole() {
             let Self { next, numbers, nodes: part_nodes, .. } = self;
             let found = front.extend(sizes.small, numbers, next, |part, tokens| {
@@ -301,14 +308,18 @@ mod tests {
         })
     }
 
-    /// Random letters, fewer than `longest`, sometimes with a run, in which windows agree late or never.
+    /// Random letters, fewer than `longest`, sometimes with a run or a short period, in which windows
+    /// agree late or never and repeat.
     fn random_text<T: Copy>(rng: &mut Rng, letters: &[T], longest: u64) -> Vec<T> {
         let len = rng.below(longest) as usize;
         let mut text: Vec<T> =
             (0..len).map(|_| letters[rng.below(letters.len() as u64) as usize]).collect();
         if rng.below(3) == 0 && len > 0 {
             let from = rng.below(len as u64) as usize;
-            text[from..].fill(letters[0]);
+            let period = 1 + rng.below(4) as usize;
+            for i in from + period..len {
+                text[i] = text[i - period];
+            }
         }
         text
     }
@@ -396,6 +407,33 @@ mod tests {
             }
         }
         assert!(windowed == 2_700 && longer > 250, "{longer}");
+    }
+
+    #[test]
+    fn windows_that_repeat_are_encoded_once() {
+        let model = random_model(&mut Rng::new(4), b"ab", 1);
+        let mut session = model.session();
+        // Whatever the model, periods up to 2 repeat; another letter is seen in each window that has it.
+        let mut texts = [b"b".repeat(200), b"ab".repeat(100), b"a".repeat(200)];
+        texts[2][150] = b'b';
+        let encoded = texts.map(|text| {
+            let (mut tokens, mut next, mut n_encoded) = (Vec::new(), Vec::new(), 0);
+            let mut front = Front::new(&text, &tokens);
+            while !front.is_whole() {
+                let window = Window { len: 20, overlap: 6 };
+                let went_on = front.extend(window, &mut tokens, &mut next, |part, tokens| {
+                    n_encoded += 1;
+                    session.merger.merge_in(Context::WHOLE, &text[part], tokens);
+                    true
+                });
+                assert!(went_on, "{text:?}");
+            }
+            let mut whole = Vec::new();
+            session.merger.merge_in(Context::WHOLE, &text, &mut whole);
+            assert_eq!(tokens, whole);
+            n_encoded
+        });
+        assert!(encoded.iter().all(|n| (2..=5).contains(n)), "{encoded:?} of 15 windows or so");
     }
 
     #[test]
