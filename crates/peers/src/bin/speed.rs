@@ -11,6 +11,7 @@ use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
 use clap::{Args, Parser, Subcommand};
 use harness::manifest::{Machine, broken_seal, utc};
 use harness::report::Bands;
+use peers::speed::contest::OURS;
 use peers::speed::report::{Report, standings};
 use peers::speed::{self, Options, against, page};
 
@@ -292,7 +293,7 @@ fn summarise(report: &Report, folder: &Path) {
     for gate in report.faults() {
         println!("FAILED: {} defines {} and differs", report.shown(&gate.contestant), gate.model);
     }
-    let all = standings(report);
+    let all = standings(report, OURS);
     let won = all.iter().filter(|standing| standing.ratio.median >= 1.0).count();
     println!(
         "{} rounds, {} s; the fastest in {won} of {} columns; report in {}",

@@ -24,13 +24,14 @@ pub struct Contest {
 
 /// This workspace's tokenizer.
 pub const OURS: &str = "ours";
-/// The same with sessions that remember as much as those of others do.
-pub const OURS_LARGE: &str = "ours, 64 MB a session";
+/// The same as a server would use it: the tables of the model are built when it loads, as others build
+/// theirs, and sessions remember as much as those of others do.
+pub const OURS_PREPARED: &str = "ours, prepared, 64 MB a session";
 
 /// Whether a contestant is this workspace's.
 #[must_use]
 pub fn is_ours(name: &str) -> bool {
-    matches!(name, OURS | OURS_LARGE)
+    matches!(name, OURS | OURS_PREPARED)
 }
 
 /// The contestant of the package `next`.

@@ -6,7 +6,7 @@ use tokenizer::{
 };
 
 use super::child::{Contestants, Loaded, Native};
-use super::contest::{OURS_LARGE, is_ours};
+use super::contest::{OURS_PREPARED, is_ours};
 
 /// What this program answers as.
 pub const CONTESTANTS: Contestants = Contestants { load, train: super::trainers::answer };
@@ -49,7 +49,8 @@ pub fn load(peer: &str, model: &Value) -> Result<Loaded, String> {
             // The process ends with it; a session borrows it for ever.
             let tokenizer: &'static Tokenizer = Box::leak(Box::new(tokenizer));
             let mut options = SessionOptions::new();
-            if name == OURS_LARGE {
+            if name == OURS_PREPARED {
+                tokenizer.prepare();
                 options = options.memory(64 << 20);
             }
             Box::new(Ours {

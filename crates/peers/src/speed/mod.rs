@@ -153,7 +153,7 @@ fn hard(
 ) {
     let bytes = if options.quick { worst::QUICK } else { worst::COMMON };
     // How much a session remembers makes no difference to one piece.
-    for &name in admitted.iter().filter(|name| **name != contest::OURS_LARGE) {
+    for &name in admitted.iter().filter(|name| **name != contest::OURS_PREPARED) {
         progress(&format!("round {}: {}, hard texts, {name}", round + 1, model.name));
         worst::measure(contest, model, folder, name, bytes, round, report);
     }

@@ -6,7 +6,7 @@ use std::path::{Path, PathBuf};
 
 use serde_json::{Map, Value, json};
 
-use super::contest::{NEXT, OURS_LARGE};
+use super::contest::{NEXT, OURS_PREPARED};
 use super::{crates, trainers};
 
 /// A model, in the forms that contestants read.
@@ -143,7 +143,7 @@ fn encoding(name: &str, folder: &Path) -> Result<Model, String> {
         name: name.to_owned(),
         value: json!({"encoding": name, "pattern": pattern, "tiktoken": tiktoken, "json": json}),
         contestants: [
-            OURS_LARGE,
+            OURS_PREPARED,
             "tiktoken",
             "crate tiktoken-rs",
             "crate tokenizers",

@@ -6,7 +6,7 @@ use harness::manifest::Manifest;
 use harness::report::Rounds;
 use serde::{Deserialize, Serialize};
 
-use super::contest::{OURS, is_ours};
+use super::contest::is_ours;
 
 /// What tells this kind of report from others.
 pub const KIND: &str = "peers";
@@ -278,9 +278,9 @@ pub struct Standing<'r> {
     pub peer: &'r str,
 }
 
-/// [`Standing`]s of every table and column in which there is somebody else.
+/// [`Standing`]s of one of our contestants in every table and column in which it and somebody else are.
 #[must_use]
-pub fn standings(report: &Report) -> Vec<Standing<'_>> {
+pub fn standings<'r>(report: &'r Report, name: &str) -> Vec<Standing<'r>> {
     let mut tables: BTreeMap<(usize, &str), Vec<&Speed>> = BTreeMap::new();
     let models = report.models();
     for speed in &report.speeds {
@@ -289,7 +289,7 @@ pub fn standings(report: &Report) -> Vec<Standing<'_>> {
     }
     let mut standings = Vec::new();
     for ((at, corpus), rows) in tables {
-        let Some(ours) = rows.iter().find(|row| row.contestant == OURS) else { continue };
+        let Some(ours) = rows.iter().find(|row| row.contestant == name) else { continue };
         for (column, of) in COLUMNS {
             let others = rows.iter().filter(|row| !is_ours(&row.contestant));
             let timed = others.filter_map(|row| Some((*row, of(row).rounds()?.median)));
