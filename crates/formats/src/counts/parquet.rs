@@ -20,7 +20,6 @@
 //! # Ok::<(), Box<dyn std::error::Error>>(())
 //! ```
 
-use std::fs::File;
 use std::io;
 use std::panic::AssertUnwindSafe;
 use std::sync::Arc;
@@ -47,13 +46,14 @@ const BATCH: usize = 4096;
 /// Rows of a group that is written.
 const GROUP: usize = 1 << 17;
 
-/// Reads a file. Besides the table, memory is a page of each of the two columns.
+/// Reads a file: an open one, or whatever else the crate `parquet` reads in chunks. Besides the table,
+/// memory is a page of each of the two columns.
 ///
 /// # Errors
 ///
 /// If the file is not whole, has no such columns or ones of other types, a value is null, a piece is
 /// empty, a count is not from 1, a sum passes 64 bits, or pages are compressed otherwise.
-pub fn read(file: File) -> Result<PieceCounts, ReadError> {
+pub fn read(file: impl ChunkReader + 'static) -> Result<PieceCounts, ReadError> {
     from_chunks(file)
 }
 
