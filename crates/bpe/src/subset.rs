@@ -109,11 +109,30 @@ impl Bpe {
                     stays.keep(node.symbol);
                 } else if wanted[id.index()] {
                     scratch.run_queue(self.pairs(), &mut nodes, &mut stays);
+                } else if is_needed {
+                    // It stays for its kind; if merging makes it of text, then as before.
+                    let mut parts = Parts::default();
+                    scratch.run_queue(self.pairs(), &mut nodes, &mut parts);
+                    if nodes.iter().map(|node| node.symbol).eq([id.0]) {
+                        parts.symbols.iter().for_each(|&symbol| stays.keep(symbol));
+                    }
                 }
             }
         }
         let stays = stays.stays.iter().enumerate().filter(|(_, stays)| **stays);
         stays.map(|(id, _)| TokenId(id as u32)).collect()
+    }
+}
+
+/// What merges take and make.
+#[derive(Default)]
+struct Parts {
+    symbols: Vec<Symbol>,
+}
+
+impl Watch for Parts {
+    fn merge(&mut self, _: usize, left: Symbol, right: Symbol, merge: Merge) {
+        self.symbols.extend([left, right, merge.product()]);
     }
 }
 
