@@ -174,6 +174,15 @@ fn vocab(tokens: &[(String, TokenKind)]) -> Vocab {
     vocab.build()
 }
 
+/// Cuts in front of every mark.
+fn split_at_marks() -> PieceStep {
+    PieceStep::Split(Box::new(PatternSplit {
+        delimiter: Delimiter::Literal("\u{2581}".to_owned()),
+        behavior: Behavior::MergedWithNext,
+        invert: false,
+    }))
+}
+
 /// A few of the hostile parts, so that they meet in tokens, rules and texts.
 fn few(rng: &mut Rng) -> Vec<&'static str> {
     let len = [6, 12, HOSTILE.len() as u64][rng.below(3) as usize];
@@ -436,11 +445,7 @@ fn marking_parts(model: Box<dyn Model>, kind: u32, rng: &mut Rng, alphabet: &[&s
         parts.steps.push(PieceStep::Edit(Box::new(Metaspace::new('\u{2581}', scheme))));
     }
     if splits {
-        parts.steps.push(PieceStep::Split(Box::new(PatternSplit {
-            delimiter: Delimiter::Literal("\u{2581}".to_owned()),
-            behavior: Behavior::MergedWithNext,
-            invert: false,
-        })));
+        parts.steps.push(split_at_marks());
     }
     parts
 }
@@ -585,11 +590,7 @@ fn chains_of_normalizers() {
             parts.steps.push(PieceStep::Edit(Box::new(Metaspace::new('\u{2581}', scheme))));
         }
         if kind != 2 {
-            parts.steps.push(PieceStep::Split(Box::new(PatternSplit {
-                delimiter: Delimiter::Literal("\u{2581}".to_owned()),
-                behavior: Behavior::MergedWithNext,
-                invert: false,
-            })));
+            parts.steps.push(split_at_marks());
         }
         lanes[kind] += usize::from(try_out(parts, &mut rng, &alphabet));
     }
@@ -614,11 +615,7 @@ fn letters_behind_prepended_characters_are_not_calm() {
     parts.normalizer = Some(Box::new(chain));
     let metaspace = Metaspace::new('\u{2581}', PrependScheme::Always);
     parts.steps.push(PieceStep::Edit(Box::new(metaspace)));
-    parts.steps.push(PieceStep::Split(Box::new(PatternSplit {
-        delimiter: Delimiter::Literal("\u{2581}".to_owned()),
-        behavior: Behavior::MergedWithNext,
-        invert: false,
-    })));
+    parts.steps.push(split_at_marks());
     let tokenizer = parts.build().unwrap();
     assert!(tokenizer.has_lane());
     check(&mut tokenizer.session(), "x x\u{600}a b x  \u{600}a  b");
@@ -640,11 +637,7 @@ fn a_token_of_a_space_is_no_mark() {
     let mut parts = Parts::new(Box::new(model));
     let metaspace = Metaspace::new('\u{2581}', PrependScheme::Never);
     parts.steps.push(PieceStep::Edit(Box::new(metaspace)));
-    parts.steps.push(PieceStep::Split(Box::new(PatternSplit {
-        delimiter: Delimiter::Literal("\u{2581}".to_owned()),
-        behavior: Behavior::MergedWithNext,
-        invert: false,
-    })));
+    parts.steps.push(split_at_marks());
     let tokenizer = parts.build().unwrap();
     assert!(tokenizer.has_lane());
     check(&mut tokenizer.session(), "a \u{a0}a a\u{a0} \u{a0}");

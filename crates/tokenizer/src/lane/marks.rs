@@ -53,7 +53,7 @@ use tokenizer_core::{Encode, Span, Token, utf8};
 
 use self::classes::{BLANK, Classes, ODD};
 use self::pairs::Pairs;
-pub(super) use self::proof::Rewrite;
+pub(super) use self::proof::{Rewrite, is_split_at_marks};
 use self::proof::{Shape, Tokens};
 use super::BLOCKS;
 use crate::pipeline::Parts;

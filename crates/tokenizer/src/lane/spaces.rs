@@ -30,10 +30,11 @@ use normalize::{
     BertNormalizer, Lowercase, Metaspace, Nmt, Precompiled, Prepend, PrependScheme, Replace,
     Sequence, Strip, StripAccents, UnicodeForm,
 };
-use pretok::{Behavior, Delimiter, Met, Neighbours, PatternSplit};
+use pretok::{Met, Neighbours};
 use tokenizer_core::{Encode, Normalize, Span, Token};
 
 use super::BLOCKS;
+use super::marks::is_split_at_marks;
 use super::words::{Scratch, last_char, works_on_pieces_alone};
 use crate::lower::Mark;
 use crate::pipeline::{Parts, PieceStep, run_steps};
@@ -345,17 +346,6 @@ fn reads_runs_of_spaces(regex: &str) -> bool {
 
 /// Whether each space begins a piece.
 fn begins_pieces(steps: &[PieceStep], written: Written) -> bool {
-    let is_mark_split = |step: &PieceStep| match step {
-        PieceStep::Split(split) => split
-            .as_any()
-            .and_then(|split| split.downcast_ref::<PatternSplit>())
-            .is_some_and(|split| {
-                matches!(&split.delimiter, Delimiter::Literal(mark) if mark == MARK)
-                    && split.behavior == Behavior::MergedWithNext
-                    && !split.invert
-            }),
-        PieceStep::Edit(_) => false,
-    };
     // What asks where the text begins is left to the ordinary way.
     let marks_spaces = |step: &PieceStep| match step {
         PieceStep::Split(_) => false,
@@ -368,8 +358,8 @@ fn begins_pieces(steps: &[PieceStep], written: Written) -> bool {
         }),
     };
     match steps {
-        [split] if written.all_marks => is_mark_split(split),
-        [marks, split] if marks_spaces(marks) => is_mark_split(split),
+        [split] if written.all_marks => is_split_at_marks(split),
+        [marks, split] if marks_spaces(marks) => is_split_at_marks(split),
         [PieceStep::Split(split), rest @ ..] if !written.some_marks => {
             let split = split.as_any();
             split.is_some_and(|split| split.is::<pretok::WhitespaceSplit>())

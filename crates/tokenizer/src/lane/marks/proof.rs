@@ -93,7 +93,7 @@ impl<'p> Shape<'p> {
 }
 
 /// Whether a step cuts in front of every mark.
-fn is_split_at_marks(step: &PieceStep) -> bool {
+pub(in crate::lane) fn is_split_at_marks(step: &PieceStep) -> bool {
     let PieceStep::Split(split) = step else { return false };
     let split = split.as_any().and_then(|split| split.downcast_ref::<PatternSplit>());
     split.is_some_and(|split| {
