@@ -3,10 +3,11 @@
 use alloc::boxed::Box;
 use alloc::vec;
 use alloc::vec::Vec;
+use core::ops::Range;
 
 use hashbrown::HashMap;
 use piece_table::{Key, prefetch};
-use tokenizer_core::{Token, TokenId, Vocab};
+use tokenizer_core::{Span, Token, TokenId, Vocab};
 
 use crate::compact::Compact;
 use crate::pairs::NarrowTable;
@@ -31,8 +32,8 @@ use crate::pairs::NarrowTable;
 #[derive(Clone)]
 pub(crate) struct Longest {
     finder: Finder,
-    /// What a product was made of; a unit, of nothing.
-    parts: Box<[Parts]>,
+    /// The left and the right part that a product was made of; zeros where a number is no product.
+    parts: Box<[[u32; 2]]>,
     /// All products have this number or a greater one, all units a lesser one.
     first_product: u32,
     crossing: PairFilter,
@@ -40,12 +41,6 @@ pub(crate) struct Longest {
     alone: Box<[TokenId]>,
     /// Those of them that have no key.
     long_alone: HashMap<Box<[u8]>, TokenId>,
-}
-
-#[derive(Clone, Copy)]
-struct Parts {
-    left: u32,
-    right: u32,
 }
 
 /// What the first tokens of a piece may be, with numbers for ids.
@@ -79,29 +74,34 @@ impl Longest {
         vocab: &'t Vocab,
         alone: impl Iterator<Item = (TokenId, &'t [u8])>,
     ) -> Option<Self> {
-        let text_of = |number| vocab.bytes(compact.token(number));
         let pairs = compact.pairs();
         let n_numbers = pairs.max_product().max(*compact.units().iter().max()?) as usize + 1;
-        let n_merges = pairs.iter().count();
-        let mut parts = vec![Parts { left: 0, right: 0 }; n_numbers].into_boxed_slice();
-        let mut first_product = u32::MAX;
+        let mut parts = vec![[0; 2]; n_numbers].into_boxed_slice();
+        let (mut first_product, mut n_products, mut ascend) = (u32::MAX, 0, true);
+        for (left, right, product) in pairs.iter() {
+            ascend &= product > left.max(right);
+            first_product = first_product.min(product);
+            n_products += 1;
+            parts[product as usize] = [left, right];
+        }
+        if !ascend || compact.units().iter().any(|&unit| unit >= first_product) {
+            return None;
+        }
         let mut crossing = PairFilter::new(pairs.max_product());
         let alone: Vec<_> = alone.collect();
-        let mut finder = Finder::new(n_numbers, n_merges + 256, alone.len());
-        for (left, right, product) in pairs.iter() {
-            if product <= left.max(right) {
-                return None;
-            }
-            first_product = first_product.min(product);
-            parts[product as usize] = Parts { left, right };
-            crossing.insert(left, right, product);
-            finder.insert(text_of(product)?, product)?;
-        }
+        let mut finder = Finder::new(n_numbers, n_products + 256, alone.len());
+        let texts = vocab.all_bytes();
         for (&unit, byte) in compact.units().iter().zip(0..=u8::MAX) {
-            if unit >= first_product {
-                return None;
+            finder.insert(&[byte], Span::new(0, 1), unit)?;
+        }
+        // In order of number, so that what belongs to a number is written from front to back.
+        for (&[left, right], number) in parts.iter().zip(0..).skip(first_product as usize) {
+            // Two of the unit 0 are a product like any other.
+            if left | right == 0 && pairs.get(0, 0) != Some(number) {
+                continue;
             }
-            finder.insert(&[byte], unit)?;
+            crossing.insert(left, right, number);
+            finder.insert(texts, vocab.span(compact.token(number))?, number)?;
         }
         let mut long_alone = HashMap::new();
         for (&(id, text), number) in alone.iter().zip(n_numbers as u32..) {
@@ -112,7 +112,6 @@ impl Longest {
                 }
             }
         }
-        finder.finish();
         let alone = alone.into_iter().map(|(id, _)| id).collect();
         Some(Self { finder, parts, first_product, crossing, alone, long_alone })
     }
@@ -171,9 +170,10 @@ impl Longest {
         if len > end - at || Key::of(text, at, len) != key {
             return None;
         }
-        if len == Key::MAX_LEN && self.finder.is_longer(number) {
-            let is_it = |token: &&LongToken| token.1 == number;
-            return self.finder.longer(&text[at..end], is_it).map(|(_, len)| len);
+        if len == Key::MAX_LEN
+            && let Some(token) = self.finder.longer_of(number)
+        {
+            return text[at..end].starts_with(token).then_some(token.len());
         }
         Some(len)
     }
@@ -303,13 +303,13 @@ impl Longest {
                     return true;
                 }
                 limit = left;
-                left = self.parts[left as usize].right;
+                left = self.parts[left as usize][1];
             } else {
                 if right < self.first_product {
                     return true;
                 }
                 limit = right + 1;
-                right = self.parts[right as usize].left;
+                right = self.parts[right as usize][0];
             }
         }
     }
@@ -324,25 +324,38 @@ struct Finder {
     four: Box<[u8]>,
     /// Of 9 to 15, by a hash of eight bytes, and as the lowest bit greater ones.
     eight: Box<[u8]>,
-    /// Tokens of up to 15 bytes by a hash of their text: `tag | number + 1`, 0 where free.
+    /// Tokens of up to 15 bytes by a hash of their text: `tag | number`, [`FREE`] where there is none.
     slots: Box<[u32]>,
     number_bits: u32,
     /// What has this number or a greater one is no part of a piece.
     n_numbers: u32,
     /// The text of each number, of a longer one the first 15 bytes.
     keys: Box<[Key]>,
-    /// The longer tokens that begin with 16 bytes, the longest first.
-    longer: HashMap<u128, Vec<LongToken>>,
-    /// Their numbers, in order.
-    is_longer: Vec<u32>,
+    /// Longer tokens, in order of number, and their texts end to end.
+    longer: Vec<LongToken>,
+    longer_texts: Vec<u8>,
+    /// Which is the longest of those that begin with 16 bytes.
+    longest: HashMap<u128, u32>,
 }
 
 const LONGER: u8 = 1;
 const FOUR_BITS: u32 = 17;
 const EIGHT_BITS: u32 = 16;
 
-/// The text of a token without a key, and its number.
-type LongToken = (Box<[u8]>, u32);
+/// Not 0, so that slots are written when they are made: the system gives memory that is read first
+/// twice, once to be read and once to be written. No number has all bits.
+const FREE: u32 = u32::MAX;
+
+/// A token without a key.
+#[derive(Clone, Copy)]
+struct LongToken {
+    number: u32,
+    /// Its text among those of all.
+    start: u32,
+    len: u32,
+    /// The next longest one with the same beginning, [`FREE`] if there is none.
+    next: u32,
+}
 
 impl Finder {
     /// For tokens with numbers below `n_numbers`, and further numbers for whole pieces only.
@@ -353,65 +366,77 @@ impl Finder {
             four: vec![0; 1 << FOUR_BITS].into(),
             eight: vec![0; 1 << EIGHT_BITS].into(),
             // At most half full.
-            slots: vec![0; 2 * (n_tokens + n_alone) + 2].into(),
+            slots: vec![FREE; 2 * (n_tokens + n_alone) + 2].into(),
             number_bits,
             keys: vec![Key::of(&[0], 0, 1); n_numbers + n_alone].into(),
             n_numbers: n_numbers as u32,
-            longer: HashMap::new(),
-            is_longer: Vec::new(),
+            longer: Vec::new(),
+            longer_texts: Vec::new(),
+            longest: HashMap::new(),
         }
     }
 
-    /// `None` where a token with that text is there already.
-    fn insert(&mut self, text: &[u8], number: u32) -> Option<()> {
-        let padded = |n: usize| {
-            let mut bytes = [0; 16];
-            bytes[..n].copy_from_slice(&text[..n]);
-            u128::from_le_bytes(bytes)
-        };
-        let len = text.len();
+    /// Adds the token whose text lies there in `texts`; those without a key in order of number. `None` where
+    /// the text is empty or that of a token that is there already.
+    #[inline]
+    fn insert(&mut self, texts: &[u8], at: Span, number: u32) -> Option<()> {
+        let len = at.len();
+        if len == 0 {
+            return None;
+        }
+        let key = Key::of(texts, at.start, len.min(Key::MAX_LEN));
+        let eight = key.first_eight();
         match len {
-            0 => return None,
             1 => {}
-            2 | 3 => self.two[padded(2) as usize] |= 1 << len,
-            4..=8 => self.four[hash_four(padded(4) as u32)] |= 1 << (len - 4),
+            2 | 3 => self.two[usize::from(eight as u16)] |= 1 << len,
+            4..=8 => self.four[hash_four(eight as u32)] |= 1 << (len - 4),
+            9..=Key::MAX_LEN => self.eight[hash_eight(eight)] |= 1 << (len - 8),
             _ => {
-                let bit = if Key::fits(len) { 1 << (len - 8) } else { LONGER };
-                self.eight[hash_eight(padded(8) as u64)] |= bit;
+                self.eight[hash_eight(eight)] |= LONGER;
+                self.keys[number as usize] = key;
+                return self.insert_longer(&texts[at.range()], number);
             }
         }
-        let Some(key) = Key::new(text) else {
-            let tokens = self.longer.entry(padded(16)).or_default();
-            if tokens.iter().any(|(other, _)| **other == *text) {
-                return None;
-            }
-            tokens.push((text.into(), number));
-            self.is_longer.push(number);
-            self.keys[number as usize] = Key::of(text, 0, Key::MAX_LEN);
-            return Some(());
-        };
         self.insert_key(key, number)
     }
 
     /// `None` where a token with that key is there already.
+    #[inline]
     fn insert_key(&mut self, key: Key, number: u32) -> Option<()> {
-        if self.find(key.hash(), |number| self.keys[number as usize] == key).is_some() {
-            return None;
-        }
         let (mut at, tag) = self.home(key.hash());
-        while self.slots[at] != 0 {
+        while self.slots[at] != FREE {
+            let (other_tag, other) = self.tag_and_number(self.slots[at]);
+            if other_tag == tag && self.keys[other as usize] == key {
+                return None;
+            }
             at = self.after(at);
         }
-        self.slots[at] = tag << self.number_bits | (number + 1);
+        self.slots[at] = tag << self.number_bits | number;
         self.keys[number as usize] = key;
         Some(())
     }
 
-    fn finish(&mut self) {
-        self.is_longer.sort_unstable();
-        for tokens in self.longer.values_mut() {
-            tokens.sort_unstable_by_key(|(text, _)| core::cmp::Reverse(text.len()));
+    /// `None` where a token with that text is there already.
+    #[inline(never)]
+    fn insert_longer(&mut self, text: &[u8], number: u32) -> Option<()> {
+        let new = self.longer.len() as u32;
+        let (start, len) = (self.longer_texts.len() as u32, text.len() as u32);
+        self.longer_texts.extend_from_slice(text);
+        let head = u128::from_le_bytes(*text.first_chunk()?);
+        let first = self.longest.entry(head).or_insert(FREE);
+        let (mut before, mut next) = (FREE, *first);
+        while let Some(token) = self.longer.get(next as usize).filter(|token| token.len >= len) {
+            if token.len == len && self.longer_texts[token.range()] == *text {
+                return None;
+            }
+            (before, next) = (next, token.next);
         }
+        match self.longer.get_mut(before as usize) {
+            Some(before) => before.next = new,
+            None => *first = new,
+        }
+        self.longer.push(LongToken { number, start, len, next });
+        Some(())
     }
 
     /// The place of a hash to begin with, and its tag.
@@ -432,15 +457,20 @@ impl Finder {
         let (mut at, tag) = self.home(hash);
         loop {
             let slot = self.slots[at];
-            if slot == 0 {
+            if slot == FREE {
                 return None;
             }
-            let number = (slot & ((1 << self.number_bits) - 1)) - 1;
-            if slot >> self.number_bits == tag && is_it(number) {
+            let (its_tag, number) = self.tag_and_number(slot);
+            if its_tag == tag && is_it(number) {
                 return Some(number);
             }
             at = self.after(at);
         }
+    }
+
+    #[inline(always)]
+    fn tag_and_number(&self, slot: u32) -> (u32, u32) {
+        (slot >> self.number_bits, slot & ((1 << self.number_bits) - 1))
     }
 
     /// The lengths of more than one byte that a token may have that a key begins with, and whether longer
@@ -484,27 +514,39 @@ impl Finder {
     fn longest(&self, compact: &Compact, text: &[u8], at: usize, most: usize) -> (u32, usize) {
         let key = Key::of(text, at, most.min(Key::MAX_LEN));
         let (lens, has_longer) = self.lens(key);
-        if has_longer && let Some(found) = self.longer(&text[at..at + most], |_| true) {
+        if has_longer && let Some(found) = self.longer(&text[at..at + most]) {
             return found;
         }
         let found = self.first_of(key, lens, |number, key| self.keys[number as usize] == key);
         found.unwrap_or_else(|| (compact.units()[usize::from(key.first_eight() as u8)], 1))
     }
 
-    /// The longest token without a key that the text begins with and that is one to take.
+    /// The longest token without a key that the text begins with, and its length.
     #[cold]
     #[inline(never)]
-    fn longer(&self, text: &[u8], is_it: impl Fn(&&LongToken) -> bool) -> Option<(u32, usize)> {
-        let sixteen = u128::from_le_bytes(*text.first_chunk()?);
-        let tokens = self.longer.get(&sixteen)?;
-        let found = tokens.iter().find(|token| text.starts_with(&token.0) && is_it(token));
-        found.map(|(token, number)| (*number, token.len()))
+    fn longer(&self, text: &[u8]) -> Option<(u32, usize)> {
+        let head = u128::from_le_bytes(*text.first_chunk()?);
+        let mut next = *self.longest.get(&head)?;
+        while let Some(token) = self.longer.get(next as usize) {
+            if text.starts_with(&self.longer_texts[token.range()]) {
+                return Some((token.number, token.len as usize));
+            }
+            next = token.next;
+        }
+        None
     }
 
-    /// Whether a token has no key.
+    /// The text of a token, if it has no key.
     #[cold]
-    fn is_longer(&self, number: u32) -> bool {
-        self.is_longer.binary_search(&number).is_ok()
+    fn longer_of(&self, number: u32) -> Option<&[u8]> {
+        let at = self.longer.binary_search_by_key(&number, |token| token.number).ok()?;
+        Some(&self.longer_texts[self.longer[at].range()])
+    }
+}
+
+impl LongToken {
+    fn range(&self) -> Range<usize> {
+        self.start as usize..(self.start + self.len) as usize
     }
 }
 

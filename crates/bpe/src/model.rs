@@ -308,13 +308,13 @@ impl Bpe {
     }
 
     fn find_longest(&self) -> Option<Longest> {
-        let alone = self.vocab.iter().filter_map(|(id, bytes, _)| {
-            let may_be = self.whole.get(id.0) || self.options.ignore_merges;
-            let is_whole = may_be
-                && !bytes.is_empty()
-                && !self.reachable.get(id.0)
-                && self.whole_piece(bytes, &mut Vec::new()) == Some(id);
-            is_whole.then_some((id, bytes))
+        let may_be = |id: u32| self.whole.get(id) || self.options.ignore_merges;
+        let ids = (0..self.vocab.len() as u32).filter(|&id| !self.reachable.get(id) && may_be(id));
+        let alone = ids.filter_map(|id| {
+            let bytes = self.vocab.bytes(TokenId(id))?;
+            let is_whole =
+                !bytes.is_empty() && self.whole_piece(bytes, &mut Vec::new()) == Some(TokenId(id));
+            is_whole.then_some((TokenId(id), bytes))
         });
         Longest::new(self.compact.as_ref()?, &self.vocab, alone)
     }

@@ -6,7 +6,7 @@ use core::hash::BuildHasher;
 use hashbrown::hash_table::Entry;
 use hashbrown::{DefaultHashBuilder, HashTable};
 
-use crate::{TokenId, TokenKind};
+use crate::{Span, TokenId, TokenKind};
 
 /// An immutable vocabulary: the bytes and the kind of every token, and the way back from bytes
 /// to the id.
@@ -260,6 +260,20 @@ impl Vocab {
     #[must_use]
     pub fn bytes(&self, id: TokenId) -> Option<&[u8]> {
         (id.index() < self.len()).then(|| self.tokens.slice(id.index()))
+    }
+
+    /// The bytes of all tokens in order of id, end to end.
+    #[must_use]
+    pub fn all_bytes(&self) -> &[u8] {
+        &self.tokens.arena
+    }
+
+    /// Where the bytes of a token lie in [`all_bytes`](Self::all_bytes), or `None` if there is no such id.
+    #[inline]
+    #[must_use]
+    pub fn span(&self, id: TokenId) -> Option<Span> {
+        let bounds = self.tokens.bounds.get(id.index()..id.index() + 2)?;
+        Some(Span::new(bounds[0] as usize, bounds[1] as usize))
     }
 
     /// The length in bytes of a token, or `None` if there is no such id.
