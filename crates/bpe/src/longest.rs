@@ -76,14 +76,16 @@ impl Longest {
     ) -> Option<Self> {
         let pairs = compact.pairs();
         let n_numbers = pairs.max_product().max(*compact.units().iter().max()?) as usize + 1;
-        let mut parts = vec![[0; 2]; n_numbers].into_boxed_slice();
+        // One more, where the parts of free slots go.
+        let mut parts = vec![[0; 2]; n_numbers + 1];
         let (mut first_product, mut n_products, mut ascend) = (u32::MAX, 0, true);
-        for (left, right, product) in pairs.iter() {
+        for (left, right, product) in pairs.slots() {
             ascend &= product > left.max(right);
             first_product = first_product.min(product);
-            n_products += 1;
-            parts[product as usize] = [left, right];
+            n_products += usize::from((product as usize) < n_numbers);
+            parts[n_numbers.min(product as usize)] = [left, right];
         }
+        parts.truncate(n_numbers);
         if !ascend || compact.units().iter().any(|&unit| unit >= first_product) {
             return None;
         }
@@ -113,7 +115,7 @@ impl Longest {
             }
         }
         let alone = alone.into_iter().map(|(id, _)| id).collect();
-        Some(Self { finder, parts, first_product, crossing, alone, long_alone })
+        Some(Self { finder, parts: parts.into(), first_product, crossing, alone, long_alone })
     }
 
     /// The pairs that merge, and a few that do not.

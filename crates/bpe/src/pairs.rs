@@ -151,7 +151,7 @@ fn key(left: Symbol, right: Symbol) -> u64 {
 #[derive(Clone)]
 pub(crate) struct NarrowTable {
     /// The complement of `left << 43 | right << 22 | product`; 0 where free, so that what is free need not be
-    /// written and the system gives no memory for it before it is used.
+    /// written.
     slots: Box<[u64]>,
     max_product: Symbol,
 }
@@ -160,6 +160,7 @@ pub(crate) struct NarrowTable {
 const SYMBOL_BITS: u32 = 21;
 const PRODUCT_BITS: u32 = u64::BITS - 2 * SYMBOL_BITS;
 const FREE: u64 = 0;
+const SLOTS_OF_A_PAGE: usize = 4096 / size_of::<u64>();
 
 /// What a slot holds.
 #[inline(always)]
@@ -170,9 +171,17 @@ fn narrow_slot(left: Symbol, right: Symbol, product: Symbol) -> u64 {
 impl NarrowTable {
     /// A table for that many pairs of symbols below `n_symbols`. `None` where they are too many.
     pub(crate) fn new(n_symbols: usize, pairs: usize) -> Option<Self> {
+        if n_symbols >= 1 << SYMBOL_BITS {
+            return None;
+        }
         // At least one slot stays free, where searches end.
-        let slots = vec![FREE; pairs * 7 / 4 + 2].into();
-        (n_symbols < 1 << SYMBOL_BITS).then_some(Self { slots, max_product: 0 })
+        let mut slots = vec![FREE; pairs * 7 / 4 + 2];
+        // Nearly every page is used, and memory that is read before it is written comes from the system in
+        // two steps, which take twice as long.
+        for slot in slots.iter_mut().step_by(SLOTS_OF_A_PAGE) {
+            *slot = core::hint::black_box(FREE);
+        }
+        Some(Self { slots: slots.into(), max_product: 0 })
     }
 
     /// What a pair becomes.
@@ -196,10 +205,11 @@ impl NarrowTable {
         }
     }
 
-    /// The pairs and what they become, in no particular order.
-    pub(crate) fn iter(&self) -> impl Iterator<Item = (Symbol, Symbol, Symbol)> {
+    /// The pairs and what they become, in no particular order, and for each free slot the greatest numbers:
+    /// no product is as great as that of a free slot, and which slots are free cannot be guessed.
+    pub(crate) fn slots(&self) -> impl Iterator<Item = (Symbol, Symbol, Symbol)> {
         let mask = (1 << SYMBOL_BITS) - 1;
-        self.slots.iter().filter(|&&slot| slot != FREE).map(move |&slot| {
+        self.slots.iter().map(move |&slot| {
             let key = !slot >> PRODUCT_BITS;
             let product = !slot & ((1 << PRODUCT_BITS) - 1);
             ((key >> SYMBOL_BITS) as Symbol, (key & mask) as Symbol, product as Symbol)
