@@ -42,6 +42,18 @@ impl Batch {
         self.keys[i]
     }
 
+    /// Whether a piece of up to 15 bytes is in its own line. Says no where the table has grown since
+    /// pieces were located.
+    #[inline(always)]
+    pub(crate) fn is_at_home(&self, i: usize, lines: &Lines<Bucket>) -> bool {
+        let (Some(&place), true) = (self.places[..self.len].get(i), self.lines == lines.count())
+        else {
+            return false;
+        };
+        // SAFETY: the first `len` places are less than `batch.lines`, which is how many lines there are.
+        unsafe { lines.entries().entry(place as usize) }.find(self.keys[i]).is_some()
+    }
+
     /// The hash of a piece of 16 to 31 bytes.
     #[inline(always)]
     pub(crate) fn long_hash(&self, i: usize) -> u64 {

@@ -140,6 +140,9 @@ impl<'w> PieceTable<'w> {
             let len = piece.end.wrapping_sub(piece.start);
             let (key, mut hash) = (self.batch.key(i), 0);
             let is_known = if Key::fits(len) {
+                if self.batch.is_at_home(i, self.recent.short()) {
+                    continue;
+                }
                 hash = key.hash();
                 self.recent.has_short(key, hash)
             } else if LongKey::fits(len) {
