@@ -39,6 +39,7 @@
 //!   ([`Size`]).
 //! - [`Sink`] is where tokens go: `Vec<TokenId>`, `Vec<Token>`, `usize`, which counts, and
 //!   [`Apart`], which keeps pieces apart, and [`Located`], which says where tokens are. The driver is compiled for each, so callers that want ids alone do not pay for lengths.
+//! - [`Records`] are what the archive is made of, for other short things that are found by a hash.
 //! - [`Key`] is a short piece as a number, and its hash, for tables of other things by the same key
 //!   (counts of pieces, say).
 //!
@@ -60,7 +61,8 @@
 //! ([`Backend`]) and chosen when a table is made. Which one never changes the tokens. Without the
 //! feature `std` (on by default) the choice is made by what the program was compiled for.
 //!
-//! A session's memory is at most about 4 MB, a few KB at first. [`Words`] takes 32 bytes a string,
+//! A session's memory is at most about 4 MB, a few KB at first. Of pieces that its lines have no room for, an archive
+//! ([`Size::archived`]) remembers the bytes and the tokens in some 20 bytes each. [`Words`] takes 32 bytes a string,
 //! with room to spare 32 to 64.
 
 #![no_std]
@@ -69,10 +71,12 @@ extern crate alloc;
 #[cfg(feature = "std")]
 extern crate std;
 
+mod archive;
 mod batch;
 mod key;
 mod memory;
 mod recent;
+mod records;
 mod ring;
 mod run;
 mod simd;
@@ -83,6 +87,7 @@ mod words;
 pub use key::{Key, hash_bytes};
 pub use memory::prefetch;
 pub use recent::Size;
+pub use records::Records;
 pub use simd::Backend;
 pub use sink::{Apart, Located, Sink};
 pub use table::{Miss, PieceTable};

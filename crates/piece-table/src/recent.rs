@@ -1,7 +1,10 @@
 //! What a session met lately.
 
+use alloc::vec::Vec;
+
 use tokenizer_core::Token;
 
+use crate::archive::Archive;
 use crate::key::{Key, LongKey};
 use crate::memory::Lines;
 use crate::ring::Ring;
@@ -17,6 +20,9 @@ pub struct Size {
     pub long: usize,
     /// Bytes of longer pieces, and tokens of pieces of more than eight.
     pub ring: usize,
+    /// Bytes for pieces of up to 1024 bytes that lines have no room for, 3 MB at most: about half of them are
+    /// used once a thousand pieces were asked for, all of them when that is full.
+    pub archive: usize,
 }
 
 impl Default for Size {
@@ -33,11 +39,23 @@ impl Size {
     pub const fn of_bytes(bytes: usize) -> Self {
         let kilobytes = bytes >> 10;
         let ring = if kilobytes < 512 << 10 { 8 * kilobytes } else { 4 << 20 };
-        Self { short: 2 + 11 * kilobytes, long: 2 + 3 * kilobytes, ring }
+        Self { short: 2 + 11 * kilobytes, long: 2 + 3 * kilobytes, ring, archive: 0 }
+    }
+
+    /// About so many bytes in all, of which 5 of 8 and up to 2.5 MB are an archive: for those who ask what
+    /// takes long to answer. It remembers more than twice as many pieces, most of them in a place that takes
+    /// two more looks at memory.
+    #[must_use]
+    pub const fn archived(bytes: usize) -> Self {
+        let (least, most) = (1 << 14, 5 << 19);
+        let share = if bytes / 8 < most / 5 { bytes / 8 * 5 } else { most };
+        let archive = if share < least { 0 } else { share };
+        let lines = (bytes - archive) / 64;
+        Self { short: 2 + lines / 8 * 7, long: 2 + lines / 8, ring: 0, archive }
     }
 
     /// Hardly anything, for tests that want everything forgotten soon.
-    pub const TINY: Self = Self { short: 2, long: 2, ring: 64 };
+    pub const TINY: Self = Self { short: 2, long: 2, ring: 64, archive: 0 };
 }
 
 /// Two short pieces in a line of cache, or one of five to eight tokens.
@@ -160,7 +178,14 @@ pub(crate) struct Recent {
     long: Lines<LongSlot>,
     lost_long: usize,
     ring: Ring,
+    /// Once it is worth it.
+    archive: Option<Archive>,
+    /// How many pieces were asked for.
+    asked: usize,
 }
+
+/// A session that asked for so many pieces has an archive, if it may have one.
+const ASKED_BEFORE_ARCHIVE: usize = 1024;
 
 /// Tables begin with so many lines, and grow by this factor when an eighth as many pieces had to
 /// go: a session for one short text is cheap, and one for much text soon has its final size.
@@ -176,6 +201,8 @@ impl Recent {
             long: Lines::new(size.long.min(FIRST / 4)),
             lost_long: 0,
             ring: Ring::new(size.ring),
+            archive: None,
+            asked: 0,
         }
     }
 
@@ -194,7 +221,14 @@ impl Recent {
             self.resize_long(size.long);
         }
         self.ring = Ring::new(size.ring);
+        (self.archive, self.asked) = (None, 0);
         self.size = size;
+    }
+
+    /// The archive, if there is one yet.
+    #[inline(always)]
+    pub(crate) fn archive(&self) -> Option<&Archive> {
+        self.archive.as_ref()
     }
 
     /// The lines of short pieces.
@@ -235,10 +269,57 @@ impl Recent {
         pair.into_iter().find(|slot| slot.key == key).map(|slot| slot.words)
     }
 
-    /// The tokens of a piece that the other tables do not take.
+    /// Appends the tokens of a piece that is in none of its lines, but maybe at a place of the archive, or
+    /// among those that neither takes.
     #[inline]
-    pub(crate) fn other(&self, piece: &[u8]) -> Option<&[Token]> {
-        self.ring.get(piece)
+    pub(crate) fn other_at(
+        &self,
+        place: Option<usize>,
+        piece: &[u8],
+        tokens: &mut Vec<Token>,
+    ) -> bool {
+        if let (Some(archive), Some(place)) = (&self.archive, place)
+            && archive.read(place, piece, tokens)
+        {
+            return true;
+        }
+        let found = self.ring.get(piece);
+        tokens.extend_from_slice(found.unwrap_or_default());
+        found.is_some()
+    }
+
+    /// Remembers a piece that was asked for: of up to 15 bytes,
+    pub(crate) fn learn_short(&mut self, key: Key, hash: u64, piece: &[u8], tokens: &[Token]) {
+        let is_archived = self.learn(hash, piece, tokens);
+        if !self.put_short(key, hash, piece, tokens) && !is_archived {
+            self.ring.put(piece, tokens);
+        }
+    }
+
+    /// of 16 to 31 bytes,
+    pub(crate) fn learn_long(&mut self, key: LongKey, hash: u64, piece: &[u8], tokens: &[Token]) {
+        let is_archived = self.learn(hash, piece, tokens);
+        if !self.put_long(key, hash, piece, tokens) && !is_archived {
+            self.ring.put(piece, tokens);
+        }
+    }
+
+    /// or more.
+    pub(crate) fn learn_other(&mut self, hash: u64, piece: &[u8], tokens: &[Token]) {
+        if !self.learn(hash, piece, tokens) {
+            self.ring.put(piece, tokens);
+        }
+    }
+
+    fn learn(&mut self, hash: u64, piece: &[u8], tokens: &[Token]) -> bool {
+        if self.size.archive == 0 {
+            return false;
+        }
+        self.asked += 1;
+        if self.archive.is_none() && self.asked > ASKED_BEFORE_ARCHIVE.min(self.size.short) {
+            self.archive = Some(Archive::new(self.size.archive));
+        }
+        self.archive.as_mut().is_some_and(|archive| archive.put(hash, piece, tokens))
     }
 
     pub(crate) fn put_words(&mut self, key: Key, hash: u64, words: [Word; MOST]) {
@@ -255,27 +336,33 @@ impl Recent {
         self.short.at(hash).find(key).or_else(|| self.beside(key, hash)).is_some()
     }
 
-    pub(crate) fn put_short(&mut self, key: Key, hash: u64, piece: &[u8], tokens: &[Token]) {
-        match run::pack(tokens, piece.len()) {
-            Some(words) => self.put_words(key, hash, words),
-            None => self.ring.put(piece, tokens),
-        }
+    /// Puts a piece into its line, if it fits.
+    pub(crate) fn put_short(
+        &mut self,
+        key: Key,
+        hash: u64,
+        piece: &[u8],
+        tokens: &[Token],
+    ) -> bool {
+        let packed = run::pack(tokens, piece.len());
+        packed.map(|words| self.put_words(key, hash, words)).is_some()
     }
 
-    pub(crate) fn put_long(&mut self, key: LongKey, hash: u64, piece: &[u8], tokens: &[Token]) {
-        let Some(words) = run::pack(tokens, piece.len()) else {
-            self.ring.put(piece, tokens);
-            return;
-        };
+    /// Puts a piece into its line, if it fits.
+    pub(crate) fn put_long(
+        &mut self,
+        key: LongKey,
+        hash: u64,
+        piece: &[u8],
+        tokens: &[Token],
+    ) -> bool {
+        let Some(words) = run::pack(tokens, piece.len()) else { return false };
         self.lost_long += usize::from(place(&mut self.long, hash, LongSlot { key, words }));
         let count = self.long.count();
         if self.lost_long > count / 8 && count < self.size.long {
             self.grow_long();
         }
-    }
-
-    pub(crate) fn put_other(&mut self, piece: &[u8], tokens: &[Token]) {
-        self.ring.put(piece, tokens);
+        true
     }
 
     #[cold]

@@ -7,7 +7,7 @@ use core::fmt;
 use tokenizer_core::{Span, Token};
 
 use crate::batch::{BATCH, Batch, GiveKnown, Locate};
-use crate::key::{Key, LongKey};
+use crate::key::{Key, LongKey, hash_bytes};
 use crate::recent::{Recent, Size};
 use crate::run;
 use crate::simd::{Machine, Work};
@@ -135,6 +135,7 @@ impl<'w> PieceTable<'w> {
         let mut misses = 0;
         // The last missing piece of each of some hashes: what is missing twice is asked for once.
         let mut last = [0; BATCH];
+        let mut hashes = [0; BATCH];
         self.missing.clear();
         for (i, piece) in pieces.iter().enumerate() {
             let len = piece.end.wrapping_sub(piece.start);
@@ -159,35 +160,63 @@ impl<'w> PieceTable<'w> {
             let words = self.words.filter(|_| Key::fits(len));
             if let Some([a, b, c, d]) = words.and_then(|words| words.get(key, hash)) {
                 self.recent.put_words(key, hash, [a, b, c, d, 0, 0, 0, 0]);
-            } else if core::mem::replace(&mut last[hash as usize % BATCH], hash) != hash
-                && self.recent.other(&text[piece.range()]).is_none()
-            {
+            } else if core::mem::replace(&mut last[hash as usize % BATCH], hash) != hash {
+                if let Some(archive) = self.recent.archive() {
+                    archive.prefetch(hash);
+                }
+                hashes[self.missing.len()] = hash;
                 self.missing.push(*piece);
             }
         }
+        self.recall(text, &mut hashes);
         self.tokens.clear();
         self.ends.clear();
         miss.encode_many(text, &self.missing, &mut self.tokens, &mut self.ends);
         let mut start = 0;
-        for (piece, &end) in self.missing.iter().zip(&self.ends) {
+        for ((piece, &end), &hash) in self.missing.iter().zip(&self.ends).zip(&hashes) {
             let (bytes, tokens) = (&text[piece.range()], &self.tokens[start..end]);
             start = end;
             // A piece may be missing twice.
             if Key::fits(bytes.len()) {
                 let key = Key::of(text, piece.start, bytes.len());
-                let hash = key.hash();
                 if !self.recent.has_short(key, hash) {
-                    self.recent.put_short(key, hash, bytes, tokens);
+                    self.recent.learn_short(key, hash, bytes, tokens);
                 }
             } else {
                 let key = LongKey::of(text, piece.start, bytes.len());
-                let hash = key.hash();
                 if self.recent.long(key, hash).is_none() {
-                    self.recent.put_long(key, hash, bytes, tokens);
+                    self.recent.learn_long(key, hash, bytes, tokens);
                 }
             }
         }
         misses
+    }
+
+    /// Puts what is remembered elsewhere of the missing pieces into their lines, if it fits, and leaves the
+    /// others with their hashes.
+    fn recall(&mut self, text: &[u8], hashes: &mut [u64; BATCH]) {
+        let Self { recent, missing, tokens, .. } = self;
+        let mut places = [None; BATCH];
+        if let Some(archive) = recent.archive() {
+            for (place, &hash) in places.iter_mut().zip(&*hashes).take(missing.len()) {
+                *place = archive.find(hash);
+            }
+        }
+        let mut left = 0;
+        for i in 0..missing.len() {
+            let (piece, hash) = (missing[i], hashes[i]);
+            let bytes = &text[piece.range()];
+            tokens.clear();
+            if !recent.other_at(places[i], bytes, tokens) {
+                (missing[left], hashes[left]) = (piece, hash);
+                left += 1;
+            } else if Key::fits(bytes.len()) {
+                recent.put_short(Key::of(text, piece.start, bytes.len()), hash, bytes, tokens);
+            } else {
+                recent.put_long(LongKey::of(text, piece.start, bytes.len()), hash, bytes, tokens);
+            }
+        }
+        missing.truncate(left);
     }
 
     /// A short piece that was not met lately, or stands in the bucket beside its own. Returns which.
@@ -211,14 +240,23 @@ impl<'w> PieceTable<'w> {
         if let Some(words) = self.words.and_then(|words| words.get(key, hash)) {
             out.four(&words, run::count(words[0]), piece);
             self.recent.put_words(key, hash, run::whole([words, [0; 4]]));
-        } else if let Some(tokens) = self.recent.other(bytes) {
-            out.tokens(tokens, piece);
+        } else if self.recall_one(bytes, hash) {
+            out.tokens(&self.tokens, piece);
+            self.recent.put_short(key, hash, bytes, &self.tokens);
         } else {
             self.ask(text, piece, miss);
             out.tokens(&self.tokens, piece);
-            self.recent.put_short(key, hash, bytes, &self.tokens);
+            self.recent.learn_short(key, hash, bytes, &self.tokens);
         }
         true
+    }
+
+    /// Looks for one piece that is in no line.
+    #[inline]
+    fn recall_one(&mut self, bytes: &[u8], hash: u64) -> bool {
+        self.tokens.clear();
+        let place = self.recent.archive().and_then(|archive| archive.find(hash));
+        self.recent.other_at(place, bytes, &mut self.tokens)
     }
 
     /// Asks for one piece, as a part of its text: that is read faster.
@@ -241,18 +279,25 @@ impl<'w> PieceTable<'w> {
     ) {
         let mut out = sink.writer(1);
         let bytes = &text[piece.range()];
-        let key = LongKey::fits(bytes.len()).then(|| LongKey::of(text, piece.start, bytes.len()));
-        if let Some(words) = key.and_then(|key| self.recent.long(key, hash)) {
+        if !LongKey::fits(bytes.len()) {
+            let hash = hash_bytes(bytes);
+            if !self.recall_one(bytes, hash) {
+                self.ask(text, piece, miss);
+                self.recent.learn_other(hash, bytes, &self.tokens);
+            }
+            out.tokens(&self.tokens, piece);
+            return;
+        }
+        let key = LongKey::of(text, piece.start, bytes.len());
+        if let Some(words) = self.recent.long(key, hash) {
             out.eight(&words, piece);
-        } else if let Some(tokens) = self.recent.other(bytes) {
-            out.tokens(tokens, piece);
+        } else if self.recall_one(bytes, hash) {
+            out.tokens(&self.tokens, piece);
+            self.recent.put_long(key, hash, bytes, &self.tokens);
         } else {
             self.ask(text, piece, miss);
             out.tokens(&self.tokens, piece);
-            match key {
-                Some(key) => self.recent.put_long(key, hash, bytes, &self.tokens),
-                None => self.recent.put_other(bytes, &self.tokens),
-            }
+            self.recent.learn_long(key, hash, bytes, &self.tokens);
         }
     }
 }

@@ -109,6 +109,10 @@ fn tables_of_every_size_equal_the_algorithm() {
         let mut size = Size::TINY;
         (size.short, size.long, size.ring) = (64, 64, 1024);
         sizes.push(size);
+        for archive in [1, 1 << 18] {
+            size.archive = archive;
+            sizes.push(size);
+        }
         for size in sizes {
             for words in [None, Some(&words)] {
                 let table = PieceTable::with_size(words, size);
@@ -149,6 +153,43 @@ fn growth_keeps_what_was_met() {
     table.encode(text.as_bytes(), &spans, &mut miss, &mut count);
     table.encode(text.as_bytes(), &spans, &mut miss, &mut count);
     assert!((9000..9600).contains(&asked), "{asked}");
+}
+
+#[test]
+fn an_archive_keeps_what_lines_forget() {
+    let pieces: Vec<String> = (0..9000).map(|i| format!(" {}", i * 7919 % 100_003)).collect();
+    let text = pieces.concat();
+    let mut at = 0;
+    let spans: Vec<Span> = pieces
+        .iter()
+        .map(|piece| {
+            at += piece.len();
+            Span::new(at - piece.len(), at)
+        })
+        .collect();
+    // Ids that an archive can hold.
+    let small = |piece: &[u8], tokens: &mut Vec<Token>| {
+        let first = tokens.len();
+        algorithm(piece, tokens);
+        tokens[first..].iter_mut().for_each(|token| token.id.0 &= (1 << 20) - 1);
+    };
+    let mut asked = 0;
+    let mut miss = |piece: &[u8], tokens: &mut Vec<Token>| {
+        asked += 1;
+        small(piece, tokens);
+    };
+    let mut size = Size::TINY;
+    (size.short, size.archive) = (64, 1 << 20);
+    let mut table = PieceTable::with_size(None, size);
+    for _ in 0..3 {
+        let mut tokens: Vec<Token> = Vec::new();
+        table.encode(text.as_bytes(), &spans, &mut miss, &mut tokens);
+        let mut expected = Vec::new();
+        spans.iter().for_each(|span| small(&text.as_bytes()[span.range()], &mut expected));
+        assert_eq!(tokens, expected);
+    }
+    // A few that were asked for before there was an archive are asked for again.
+    assert!((9000..9200).contains(&asked), "{asked}");
 }
 
 #[test]

@@ -148,9 +148,7 @@ impl<'t> LaneSession<'t> {
             Kind::Words(_) | Kind::Spaces(_) => None,
             Kind::Marks(_) => Direct::of(parts).map(Box::new),
         };
-        // Twice: what the encoder would have for a memory of its own.
-        let memory = if direct.is_some() { memory.saturating_mul(2) } else { memory };
-        let size = Size::of_bytes(memory);
+        let size = Size::archived(memory);
         Self {
             engine: Engine::new(&lane.kind, parts),
             direct,
@@ -416,15 +414,16 @@ impl<'t> Engine<'t> {
     /// Appends what the table keeps of a unit: its tokens (their lengths say nothing), or where
     /// sums count a header and the steps of its path.
     fn encode(&mut self, unit: &str, encoder: &mut dyn Encode, tokens: &mut Vec<Token>) {
+        let first = tokens.len();
         match self.kind {
             Kind::Words(lane) => {
                 lane.encode(self.parts, &mut self.scratch, unit, true, encoder, tokens);
-                forget_lengths(unit, tokens);
+                forget_lengths(unit, &mut tokens[first..]);
             }
             Kind::Spaces(lane) => {
                 let (parts, scratch) = (self.parts, &mut self.scratch);
                 lane.encode(parts, scratch, unit, Place::INSIDE, encoder, tokens);
-                forget_lengths(unit, tokens);
+                forget_lengths(unit, &mut tokens[first..]);
             }
             Kind::Marks(lane) => {
                 lane.normalize(self.rewrite, unit, &mut self.text);
@@ -432,7 +431,7 @@ impl<'t> Engine<'t> {
                     Some(sums) => certify(sums, unit, &self.text, tokens),
                     None => {
                         lane.encode(&self.text, encoder, &mut self.scratch.pieces, tokens);
-                        forget_lengths(unit, tokens);
+                        forget_lengths(unit, &mut tokens[first..]);
                     }
                 }
             }
