@@ -14,7 +14,9 @@ use normalize::{
     UnicodeForm,
 };
 use pretok::{Behavior, Delimiter, PatternSplit};
-use tokenizer::{AddedToken, EncodeOptions, Parts, PieceStep, Policy, Session, Tokenizer};
+use tokenizer::{
+    AddedToken, EncodeOptions, Parts, PieceStep, Policy, Session, SessionOptions, Tokenizer,
+};
 use tokenizer_core::{Model, Normalize, Rng, Span, TokenId, TokenKind, Vocab};
 use unigram::{Compat, Unigram, UnigramOptions};
 use wordpiece::WordPiece;
@@ -50,10 +52,13 @@ fn hostile_text(rng: &mut Rng, alphabet: &[&str], len: u64) -> String {
     let few: Vec<&str> =
         (0..4).map(|_| alphabet[rng.below(alphabet.len() as u64) as usize]).collect();
     for _ in 0..rng.below(len) {
-        text.push_str(match rng.below(3) {
+        let part = match rng.below(3) {
             0 => alphabet[rng.below(alphabet.len() as u64) as usize],
             _ => few[rng.below(4) as usize],
-        });
+        };
+        // Now and then a run.
+        let times = if rng.below(100) == 0 { 1 + rng.below(150) } else { 1 };
+        (0..times).for_each(|_| text.push_str(part));
         if rng.below(5) == 0 {
             text.push(' ');
         }
@@ -382,6 +387,12 @@ fn try_out(mut parts: Parts, rng: &mut Rng, alphabet: &[&str]) -> bool {
             let ids = batch.ids_of_one_in(&text, NonZeroUsize::new(chunk).unwrap());
             assert_eq!(ids, expected, "in chunks of {chunk} bytes: {text:?}");
         }
+    }
+    if rng.below(16) == 0 {
+        // More units than lines have room for, more than once.
+        let mut session = tokenizer.session_with(&SessionOptions::new().memory(1 << 15));
+        let text = hostile_text(rng, alphabet, 6000);
+        (0..3).for_each(|_| check(&mut session, &text));
     }
     tokenizer.has_lane()
 }

@@ -17,8 +17,8 @@
 //!   one grapheme with it (class Prepend of UAX #29), nor stand before one that continues it. The
 //!   last is no condition but a matter of context: a unit is normalized behind a space.
 //!
-//! With BERT's splitter every ASCII punctuation character is a unit, too: it is a piece of its own,
-//! and of class 0. Where the normalizer puts spaces round ideographs, those that are encoded in
+//! With BERT's splitter ASCII punctuation is cut out, too: every such character is a piece of its own,
+//! and of class 0. Some in a row are one unit, of which there are few different ones. Where the normalizer puts spaces round ideographs, those that are encoded in
 //! three bytes can be cut out in the same way, and are where units are long.
 
 use std::borrow::Cow;
@@ -35,7 +35,9 @@ use crate::pipeline::{Parts, PieceStep};
 pub(crate) struct Words {
     /// Blanks are flagged; every byte meets the one before it but where both belong to one unit.
     neighbours: Neighbours,
-    /// Whether ideographs do; only long units are cut at them.
+    /// Whether ASCII punctuation may be cut everywhere. Units are cut around runs of it.
+    cuts_punctuation: bool,
+    /// Whether ideographs may; only long units are cut at them.
     cuts_ideographs: bool,
     kind: Kind,
 }
@@ -89,11 +91,87 @@ impl Words {
         let blanks: &[u8] = if kind == Kind::Graphemes { b" " } else { b" \t\n\r" };
         let cuts_punctuation = bert && kind != Kind::Graphemes;
         let cuts_ideographs = cuts_punctuation && ideographs;
-        Some(Self { neighbours: neighbours(blanks, cuts_punctuation), cuts_ideographs, kind })
+        let neighbours = neighbours(blanks, cuts_punctuation);
+        Some(Self { neighbours, cuts_punctuation, cuts_ideographs, kind })
     }
 
     /// Appends about `most` units of `text` from `at` on, or all, and returns where to go on.
-    pub(super) fn cut(
+    pub(super) fn cut(&self, text: &[u8], at: usize, most: usize, units: &mut Vec<Span>) -> usize {
+        if self.kind == Kind::Graphemes {
+            return self.cut_between_graphemes(text, at, most, units);
+        }
+        let first = units.len();
+        let behind = self.cut_at_blanks(text, at, most, units);
+        let is_long = |unit: &Span| unit.len() > Key::MAX_LEN;
+        if self.cuts_punctuation
+            && let Some(long) = units[first..].iter().position(is_long)
+        {
+            for unit in units.split_off(first + long) {
+                self.push(text, unit, units);
+            }
+        }
+        behind
+    }
+
+    /// The same; long units are whole.
+    ///
+    /// Where units begin and where they end are two lists, which are written one after the other: so
+    /// nothing depends on what stands between two units.
+    fn cut_at_blanks(
+        &self,
+        text: &[u8],
+        mut at: usize,
+        most: usize,
+        units: &mut Vec<Span>,
+    ) -> usize {
+        // How many units are begun, and ended: one less where one reaches into a block.
+        let (mut begun, mut ended) = (units.len(), units.len());
+        let enough = begun.saturating_add(most);
+        let mut beginning = 1;
+        // Whether the byte before the block is a blank, or none.
+        let mut after_blank = 1;
+        let mut found = [Met::default(); BLOCKS];
+        while at < text.len() {
+            let few = enough.saturating_sub(ended).clamp(1, BLOCKS);
+            let blocks = self.neighbours.look_into(text, at, &mut found[..few]);
+            units.resize(begun + (64 * blocks).min(text.len() - at), Span::default());
+            let slots = &mut units[..];
+            for met in &found[..blocks] {
+                let mut places = met.met | beginning;
+                if places == 0 && self.cuts_punctuation && text[at].is_ascii_punctuation() {
+                    places = 1; // A run that is longer than a block.
+                }
+                beginning = 0;
+                let mut begins = places & !met.flagged;
+                let mut ends = places & !(met.flagged << 1 | after_blank);
+                after_blank = met.flagged >> 63;
+                while begins != 0 {
+                    slots[begun].start = at + begins.trailing_zeros() as usize;
+                    begun += 1;
+                    begins &= begins - 1;
+                }
+                while ends != 0 {
+                    slots[ended].end = at + ends.trailing_zeros() as usize;
+                    ended += 1;
+                    ends &= ends - 1;
+                }
+                at += 64;
+            }
+            if ended >= enough && at < text.len() {
+                let behind = if ended < begun { units[ended].start } else { at };
+                units.truncate(ended);
+                return behind;
+            }
+        }
+        if ended < begun {
+            units[ended].end = text.len();
+        }
+        units.truncate(begun);
+        text.len()
+    }
+
+    /// The same where what stands round a blank decides whether it is one.
+    fn cut_between_graphemes(
         &self,
         text: &[u8],
         mut at: usize,
@@ -118,7 +196,7 @@ impl Words {
                         if self.goes_on(text, start, place) {
                             continue;
                         }
-                        self.push(text, Span::new(start, place), units);
+                        units.push(Span::new(start, place));
                     }
                     open = (met.flagged >> bit & 1 == 0).then_some(place);
                 }
@@ -129,7 +207,7 @@ impl Words {
             }
         }
         if let Some(start) = open {
-            self.push(text, Span::new(start, text.len()), units);
+            units.push(Span::new(start, text.len()));
         }
         text.len()
     }
@@ -138,37 +216,22 @@ impl Words {
     /// blank behind it, and then with the word behind that.
     #[inline]
     fn goes_on(&self, text: &[u8], start: usize, end: usize) -> bool {
-        self.kind == Kind::Graphemes
-            && (text[end - 1] == b' '
-                || last_char(&text[start..end]).is_some_and(Precompiled::joins_space))
+        text[end - 1] == b' ' || last_char(&text[start..end]).is_some_and(Precompiled::joins_space)
     }
 
     /// Appends a unit, in parts if it is long and may be cut.
     #[inline]
     fn push(&self, text: &[u8], unit: Span, units: &mut Vec<Span>) {
-        if unit.len() <= Key::MAX_LEN || !self.cuts_ideographs {
+        let is_short = unit.len() <= Key::MAX_LEN;
+        let is_punctuation = text[unit.start].is_ascii_punctuation();
+        if is_short || !is_punctuation && !self.cuts_ideographs {
             units.push(unit);
+        } else if is_punctuation {
+            let starts = unit.range().step_by(Key::MAX_LEN);
+            let part = |start: usize| Span::new(start, unit.end.min(start + Key::MAX_LEN));
+            units.extend(starts.map(part));
         } else {
-            self.push_parts(text, unit, units);
-        }
-    }
-
-    fn push_parts(&self, text: &[u8], unit: Span, units: &mut Vec<Span>) {
-        let (mut start, mut at) = (unit.start, unit.start);
-        while at < unit.end {
-            if !matches!(text[at], 0xE3..=0xE9) || !is_ideograph(&text[at..unit.end]) {
-                at += 1;
-                continue;
-            }
-            if start < at {
-                units.push(Span::new(start, at));
-            }
-            units.push(Span::new(at, at + 3));
-            at += 3;
-            start = at;
-        }
-        if start < unit.end {
-            units.push(Span::new(start, unit.end));
+            push_between_ideographs(text, unit, units);
         }
     }
 
@@ -223,20 +286,43 @@ impl Words {
     }
 }
 
-/// Blanks are flagged, and meet what is before and behind them, as punctuation does if it is cut.
+/// Appends the parts of a unit before, of and behind its ideographs.
+fn push_between_ideographs(text: &[u8], unit: Span, units: &mut Vec<Span>) {
+    let (mut start, mut at) = (unit.start, unit.start);
+    while at < unit.end {
+        if !matches!(text[at], 0xE3..=0xE9) || !is_ideograph(&text[at..unit.end]) {
+            at += 1;
+            continue;
+        }
+        if start < at {
+            units.push(Span::new(start, at));
+        }
+        units.push(Span::new(at, at + 3));
+        at += 3;
+        start = at;
+    }
+    if start < unit.end {
+        units.push(Span::new(start, unit.end));
+    }
+}
+
+/// Blanks are flagged, and meet what is before and behind them. Where punctuation is cut, it meets all but
+/// punctuation.
 fn neighbours(blanks: &[u8], cuts_punctuation: bool) -> Neighbours {
-    const ALONE_BEFORE: u8 = 1;
-    const ALONE_BEHIND: u8 = 2;
-    let (mut before, mut behind) = ([ALONE_BEHIND; 129], [ALONE_BEFORE; 129]);
+    const BEFORE_BLANK: u8 = 1;
+    const BEHIND_BLANK: u8 = 2;
+    const BEFORE_PUNCTUATION: u8 = 4;
+    const BEHIND_PUNCTUATION: u8 = 8;
+    let mut before = [BEFORE_BLANK | BEFORE_PUNCTUATION; 129];
+    let mut behind = [BEHIND_BLANK | BEHIND_PUNCTUATION; 129];
     for byte in 0..128u8 {
         let at = usize::from(byte);
-        let is_blank = blanks.contains(&byte);
-        if is_blank || cuts_punctuation && byte.is_ascii_punctuation() {
-            before[at] |= ALONE_BEFORE;
-            behind[at] |= ALONE_BEHIND;
-        }
-        if is_blank {
-            behind[at] |= Neighbours::FLAG;
+        if blanks.contains(&byte) {
+            before[at] = BEFORE_BLANK | BEHIND_BLANK;
+            behind[at] = BEFORE_BLANK | BEHIND_BLANK | Neighbours::FLAG;
+        } else if cuts_punctuation && byte.is_ascii_punctuation() {
+            before[at] = BEFORE_BLANK | BEHIND_PUNCTUATION;
+            behind[at] = BEHIND_BLANK | BEFORE_PUNCTUATION;
         }
     }
     Neighbours::new(&before, &behind)
