@@ -134,6 +134,21 @@ impl<'m> UnitSession<'m> {
         sum
     }
 
+    /// As [`replay`](Self::replay), and the greatest magnitude of a sum before a step. `None` if a step stands for
+    /// unknown characters.
+    #[inline]
+    #[must_use]
+    pub fn replay_known(&self, mut sum: f32, steps: &[Token]) -> Option<(f32, f32)> {
+        let unknown = self.fused_unknown();
+        let (mut is_unknown, mut greatest) = (false, 0.0f32);
+        for step in steps {
+            is_unknown |= step.len != 0 || Some(step.id) == unknown;
+            greatest = greatest.max(sum.abs());
+            sum += self.scores[step.id.index()];
+        }
+        (!is_unknown).then_some((sum, greatest))
+    }
+
     /// Appends the tokens of a unit behind the sum `sum`, as the encoder has them, and returns the
     /// sum behind it.
     pub fn encode(&mut self, unit: &[u8], sum: f32, tokens: &mut Vec<Token>) -> f32 {

@@ -148,6 +148,18 @@ impl Marks {
                 }
                 let mut places = met.met & !beginning | next_to_high | repeated;
                 beginning = 0;
+                if next_to_high | repeated == 0 {
+                    let first = units.len();
+                    units.resize(first + places.count_ones() as usize, Span::default());
+                    for unit in &mut units[first..] {
+                        let place = block_start + places.trailing_zeros() as usize;
+                        places &= places - 1;
+                        *unit = Span::new(start, place);
+                        start = place;
+                    }
+                    block_start += 64;
+                    continue;
+                }
                 while places != 0 {
                     let bit = places.trailing_zeros();
                     places &= places - 1;
