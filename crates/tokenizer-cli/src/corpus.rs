@@ -8,7 +8,7 @@ use std::path::{Path, PathBuf};
 
 use formats::counts::{self, CountReader, CountWriter, Merge, Positions};
 use formats::{Format, detect};
-use tokenizer::lift::{Preparation, Spaces};
+use tokenizer::lift::Preparation;
 use tokenizer::{CorpusCounter, CountingError, Run, Spill};
 use tokenizer_core::{PieceCounts, PieceRules};
 
@@ -16,6 +16,7 @@ use crate::failure::Failure;
 use crate::input::{self, InputOptions, Part};
 use crate::model::chain;
 use crate::output::{self, Progress, Unit};
+use crate::text_rules::TextRules;
 
 /// What trainers work on, and where it came from.
 pub(crate) struct Counted {
@@ -62,14 +63,14 @@ pub(crate) fn count(
     paths: &[PathBuf],
     options: &InputOptions,
     sampling: Sampling,
-    preparation: &Preparation,
+    rules: &TextRules,
     memory: Option<u64>,
     need: &dyn Fn(u64, u64) -> u64,
     progress: Progress,
 ) -> Result<Counted, Failure> {
     let Some(memory) = memory else {
-        let mut counter = CorpusCounter::new(preparation.normalizer(), preparation.splitter());
-        let mut last = LastLine::of(preparation);
+        let mut counter = rules.counter();
+        let mut last = rules.tidy().map(LastLine::of);
         let sample = read(paths, options, sampling, &mut counter, last.as_mut(), progress)?;
         let (documents, bytes) = (Some(counter.documents()), Some(counter.bytes()));
         let counts = counter.finish().map_err(counting)?;
@@ -77,7 +78,7 @@ pub(crate) fn count(
         return Ok(Counted { counts, documents, bytes, sample, last_line });
     };
     let mut runs = Runs::default();
-    let read = count_runs(paths, options, sampling, preparation, memory, &mut runs, progress)?;
+    let read = count_runs(paths, options, sampling, rules, memory, &mut runs, progress)?;
     let counts = runs.collect(read.bytes, memory, need)?;
     Ok(Counted {
         counts,
@@ -93,13 +94,13 @@ pub(crate) fn count(
 pub(crate) fn count_into(
     paths: &[PathBuf],
     options: &InputOptions,
-    preparation: &Preparation,
+    rules: &TextRules,
     memory: u64,
     output: &mut dyn Write,
     progress: Progress,
 ) -> Result<(u64, u64), Failure> {
     let mut runs = Runs::default();
-    let read = count_runs(paths, options, Sampling::ALL, preparation, memory, &mut runs, progress)?;
+    let read = count_runs(paths, options, Sampling::ALL, rules, memory, &mut runs, progress)?;
     let readers = runs.readers()?;
     merge_shards(readers, &[], Positions::Shared, read.bytes, output)
 }
@@ -116,7 +117,7 @@ fn count_runs(
     paths: &[PathBuf],
     options: &InputOptions,
     sampling: Sampling,
-    preparation: &Preparation,
+    rules: &TextRules,
     memory: u64,
     runs: &mut Runs,
     progress: Progress,
@@ -127,9 +128,8 @@ fn count_runs(
     // The rest is for waiting text and what the allocator cannot give back at once.
     let tables = (memory - PROGRAM) / 10 * 8;
     let tables = usize::try_from(tables).unwrap_or(usize::MAX);
-    let mut counter = CorpusCounter::new(preparation.normalizer(), preparation.splitter())
-        .with_limit(tables, runs);
-    let mut last = LastLine::of(preparation);
+    let mut counter = rules.counter().with_limit(tables, runs);
+    let mut last = rules.tidy().map(LastLine::of);
     let sample = read(paths, options, sampling, &mut counter, last.as_mut(), progress)?;
     let documents = counter.documents();
     let bytes = counter.finish_runs().map_err(counting)?;
@@ -206,13 +206,8 @@ struct LastLine<'p> {
 
 impl<'p> LastLine<'p> {
     /// For a text whose documents are lines, read as SentencePiece reads them.
-    fn of(preparation: &'p Preparation) -> Option<Self> {
-        (preparation.spaces() == Some(Spaces::Tidy)).then_some(Self {
-            preparation,
-            lines: 0,
-            stay: 0,
-            candidates: VecDeque::new(),
-        })
+    fn of(preparation: &'p Preparation) -> Self {
+        Self { preparation, lines: 0, stay: 0, candidates: VecDeque::new() }
     }
 
     fn push(&mut self, line: &str) {

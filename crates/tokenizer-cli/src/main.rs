@@ -11,6 +11,7 @@ mod failure;
 mod input;
 mod model;
 mod output;
+mod text_rules;
 
 use std::process::ExitCode;
 

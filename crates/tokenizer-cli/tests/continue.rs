@@ -7,7 +7,7 @@ mod common;
 #[cfg(unix)]
 use common::killed_and_resumed;
 use common::{Folder, corpus, ids, run, run_with, words};
-use serde_json::Value;
+use serde_json::{Value, json};
 
 /// The texts of two languages in a folder.
 fn languages(folder: &Folder) -> (String, String) {
@@ -101,6 +101,134 @@ fn bpe_goes_on_with_merges() {
         .says("another way");
     run(go_on.iter().chain(&["--vocab-size", "500"])).code(2).says("has 500 tokens already");
     run(go_on.iter().chain(&["--merges", "20"])).code(2).says("merges already");
+}
+
+/// Changes a file.
+fn edit(path: &str, change: impl FnOnce(&mut Value)) {
+    let mut file = serde_json::from_slice(&std::fs::read(path).unwrap()).unwrap();
+    change(&mut file);
+    std::fs::write(path, file.to_string()).unwrap();
+}
+
+/// Continues a file whose parts are others than this program's own, which all stay: how Hugging
+/// Face's files of GPT-2, T5 and BERT are.
+#[track_caller]
+fn keeps_other_parts(algorithm: &str, options: &str, change: impl FnOnce(&mut Value)) {
+    let folder = Folder::new();
+    let (english, german) = languages(&folder);
+    let (old, new) = (folder.at("old.json"), folder.at("new.json"));
+    let train = format!("train {algorithm} {english} -o {old} --vocab-size 500 {options}");
+    run(words(&train)).code(0);
+    edit(&old, change);
+    let go_on = format!("train {algorithm} {german} -o {new} --vocab-size 700 --continue {old}");
+    let summary = run(words(&format!("{go_on} --json"))).code(0).json();
+    assert_eq!(summary["models"][0]["vocab_size"], 700, "{summary}");
+    assert!(summary["models"][0]["compared_bytes"].as_u64().unwrap() > 1000, "{summary}");
+    moves_no_id(&[old.clone(), new.clone()]);
+    let read = |path: &str| -> Value {
+        let mut file: Value = serde_json::from_slice(&std::fs::read(path).unwrap()).unwrap();
+        let model = file["model"].as_object_mut().unwrap();
+        model.retain(|key, _| !["vocab", "merges"].contains(&key.as_str()));
+        file
+    };
+    assert_eq!(read(&old), read(&new));
+    // Counting elsewhere makes no difference.
+    let (counts, again) = (folder.at("c.counts"), folder.at("again.json"));
+    run(words(&format!("counts write {german} -o {counts} --model {old}"))).code(0);
+    let from_counts = go_on.replace(&german, &format!("--counts {counts}")).replace(&new, &again);
+    run(words(&from_counts)).code(0);
+    assert_eq!(std::fs::read(&new).unwrap(), std::fs::read(again).unwrap());
+    // What has only old tokens is as it was, with special tokens, too.
+    let of = |model: &str, text: &str| {
+        let encode = ["encode", "--template", "--model", model, "--", text];
+        ids(&run(encode).code(0))
+    };
+    for text in ["All human beings are born free", " and  equal in dignity"] {
+        assert_eq!(of(&old, text), of(&new, text), "{text:?}");
+    }
+}
+
+#[test]
+fn a_tokenizer_json_stays_as_it_is_but_for_its_model() {
+    let template = |start: &str, id: u32| {
+        json!({
+            "type": "TemplateProcessing",
+            "single": [
+                {"SpecialToken": {"id": start, "type_id": 0}},
+                {"Sequence": {"id": "A", "type_id": 0}}
+            ],
+            "pair": [
+                {"Sequence": {"id": "A", "type_id": 0}},
+                {"Sequence": {"id": "B", "type_id": 1}}
+            ],
+            "special_tokens": {start: {"id": start, "ids": [id], "tokens": [start]}}
+        })
+    };
+    keeps_other_parts("bpe", "--special [SEP]", |file| {
+        file["pre_tokenizer"]["trim_offsets"] = true.into();
+        file["post_processor"] = template("[SEP]", 0);
+        file["model"]["ignore_merges"] = true.into();
+        file["truncation"] = json!({
+            "direction": "Right", "max_length": 512, "strategy": "LongestFirst", "stride": 0
+        });
+    });
+    // Words with a mark in front, as T5 cuts them.
+    keeps_other_parts("unigram", "--special </s> --pretok metaspace", |file| {
+        file["normalizer"] = json!({"type": "Sequence", "normalizers": [{"type": "NFKC"}]});
+        file["pre_tokenizer"] = json!({
+            "type": "Sequence",
+            "pretokenizers": [
+                {"type": "WhitespaceSplit"},
+                {"type": "Metaspace", "replacement": "\u{2581}", "prepend_scheme": "always",
+                 "split": true}
+            ]
+        });
+        let special = file["added_tokens"][0].clone();
+        let id = special["id"].as_u64().unwrap() as u32;
+        file["post_processor"] = template(special["content"].as_str().unwrap(), id);
+    });
+    keeps_other_parts("wordpiece", "--normalizer bert --special [SEP]", |file| {
+        file["decoder"] = json!({"type": "WordPiece", "prefix": "##", "cleanup": true});
+        file["normalizer"]["strip_accents"] = false.into();
+        file["post_processor"] = template("[SEP]", 1);
+    });
+}
+
+#[test]
+fn new_tokens_go_behind_added_ones() {
+    let folder = Folder::new();
+    let (english, german) = languages(&folder);
+    let (old, new) = (folder.at("old.json"), folder.at("new.json"));
+    for algorithm in ["bpe", "wordpiece", "unigram"] {
+        run(["train", algorithm, &english, "-o", &old, "--vocab-size", "400"]).code(0);
+        edit(&old, |file| {
+            let added = file["added_tokens"].as_array_mut().unwrap();
+            for (id, special) in [(400, true), (401, false)] {
+                added.push(json!({
+                    "id": id, "content": format!("<|{id}|>"), "single_word": false,
+                    "lstrip": false, "rstrip": false, "normalized": false, "special": special
+                }));
+            }
+        });
+        let go_on =
+            ["train", algorithm, &german, "-o", &new, "--vocab-size", "500", "--continue", &old];
+        if algorithm == "unigram" {
+            run(go_on).code(3).says("\"<|400|>\" has id 400, behind the 400 pieces");
+            continue;
+        }
+        run(go_on).code(0);
+        moves_no_id(&[old.clone(), new.clone()]);
+        let text = "all<|401|><|400|>Menschen";
+        let parse = ["--special", "parse", "--", text];
+        let of = |model: &str| ids(&run(["encode", "--model", model].iter().chain(&parse)).code(0));
+        let (before, after) = (of(&old), of(&new));
+        assert!(before.contains(&401) && before.contains(&400), "{before:?}");
+        assert!(after.contains(&401) && after.contains(&400), "{after:?}");
+        let file: Value = serde_json::from_slice(&std::fs::read(&new).unwrap()).unwrap();
+        let vocab = file["model"]["vocab"].as_object().unwrap();
+        let new_ids = vocab.values().map(|id| id.as_u64().unwrap()).filter(|&id| id >= 400);
+        assert_eq!(new_ids.count(), 100, "{algorithm}");
+    }
 }
 
 #[test]

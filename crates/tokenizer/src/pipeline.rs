@@ -323,6 +323,22 @@ impl Tokenizer {
         self.lane.as_ref()
     }
 
+    /// What cuts the text for the model, if nothing else happens to ordinary text.
+    pub(crate) fn only_splits(&self) -> Option<&dyn Split> {
+        let is_plain = self.parts.normalizer.is_none()
+            && !self.added.has_normalized()
+            && !self.added.needs_raw(&Policy::Ordinary);
+        match &self.parts.steps[..] {
+            [PieceStep::Split(split)] if is_plain => Some(split.as_ref()),
+            _ => None,
+        }
+    }
+
+    /// A session that remembers nothing, for [`Session::pieces_into`].
+    pub(crate) fn session_for_pieces(&self) -> Session<'_> {
+        Session::new(self, self.parts.model.encoder_within(0), None)
+    }
+
     /// The model.
     #[must_use]
     pub fn model(&self) -> &dyn Model {
@@ -764,6 +780,13 @@ impl<'t> Session<'t> {
         ids: &mut Vec<TokenId>,
     ) -> Result<(), SpecialTokenError> {
         self.run_stretch(original, span, policy, &mut IdSink(ids))
+    }
+
+    /// Hands the pieces of `text` to a sink, and what is added to it as tokens: special tokens are
+    /// ordinary text.
+    pub(crate) fn pieces_into<S: Sink>(&mut self, text: &str, sink: &mut S) {
+        let run = self.run(text, &Policy::Ordinary, sink);
+        run.expect("the ordinary policy refuses nothing");
     }
 
     /// Appends the ids of `text`: special tokens are ordinary text, nothing is added.

@@ -17,6 +17,7 @@ use crate::failure::Failure;
 use crate::input::InputOptions;
 use crate::model::chain;
 use crate::output::{self, AtomicFile, Progress};
+use crate::text_rules::TextRules;
 
 #[derive(Subcommand)]
 #[command(after_help = "\
@@ -53,6 +54,9 @@ pub(crate) struct WriteCounts {
     /// How text is normalized
     #[arg(long, value_name = "NAME", default_value = "none")]
     normalizer: String,
+    /// Normalize and cut text as this tokenizer.json does, for `tok train --continue`
+    #[arg(long, short, value_name = "FILE", conflicts_with_all = ["pretok", "normalizer"])]
+    model: Option<PathBuf>,
     /// Memory that is never passed, as 512M or 2G: what does not fit waits in temporary files
     #[arg(long, value_name = "SIZE", value_parser = crate::input::size)]
     max_memory: Option<u64>,
@@ -100,19 +104,18 @@ impl Counts {
 
 impl WriteCounts {
     fn run(self, mode: Mode, progress: Progress) -> Result<(), Failure> {
-        let preparation = Preparation::new(&self.normalizer, &self.pretok, Target::TokenizerJson)
-            .map_err(Failure::usage)?;
+        let rules = match &self.model {
+            Some(file) => TextRules::of_file(file)?,
+            None => TextRules::named(
+                Preparation::new(&self.normalizer, &self.pretok, Target::TokenizerJson)
+                    .map_err(Failure::usage)?,
+            ),
+        };
         output::use_threads(self.threads);
         if let Some(memory) = self.max_memory.filter(|_| Form::of(&self.out) == Form::Binary) {
             let mut out = AtomicFile::create(&self.out)?;
-            let (pieces, total) = corpus::count_into(
-                &self.files,
-                &self.input,
-                &preparation,
-                memory,
-                &mut out,
-                progress,
-            )?;
+            let (pieces, total) =
+                corpus::count_into(&self.files, &self.input, &rules, memory, &mut out, progress)?;
             out.commit()?;
             return report(&self.out, pieces, total, mode);
         }
@@ -122,7 +125,7 @@ impl WriteCounts {
             &self.files,
             &self.input,
             corpus::Sampling::ALL,
-            &preparation,
+            &rules,
             self.max_memory,
             &need,
             progress,

@@ -18,6 +18,7 @@ use tokenizer::lift::{Preparation, Spaces, Target};
 
 use self::base::Base;
 use self::checkpoint::Checkpoint;
+use self::model::Model;
 use self::options::{PieceOptions, Preset, RoleOptions};
 use self::trace::Trace;
 use crate::Mode;
@@ -25,6 +26,7 @@ use crate::corpus::{self, Counted};
 use crate::failure::Failure;
 use crate::input::InputOptions;
 use crate::output::{self, Progress};
+use crate::text_rules::TextRules;
 
 #[derive(Args, Clone, Debug)]
 #[command(after_help = "\
@@ -161,8 +163,9 @@ pub(crate) struct Train {
     #[arg(long, value_name = "N", help_heading = "Algorithm")]
     pub(crate) seed_size: Option<usize>,
     /// Trains more tokens on top of this tokenizer (bpe with merges, wordpiece, unigram): no id of it
-    /// moves, and texts without new tokens keep their ids. Sizes count old and new tokens; give the
-    /// splitter and normalizer of the file (but of a .model, which is taken at its word)
+    /// moves, and texts without new tokens keep their ids. Sizes count old and new tokens. A
+    /// tokenizer.json stays as it is but for its model, and text is normalized and cut as it says; a
+    /// .model says how it is normalized; else give the splitter and the normalizer of the file
     #[arg(long = "continue", value_name = "FILE", help_heading = "Algorithm")]
     pub(crate) base: Option<PathBuf>,
     #[command(flatten)]
@@ -277,15 +280,18 @@ impl Train {
         train.run_checked(mode, progress)
     }
 
-    fn run_checked(self, mode: Mode, progress: Progress) -> Result<(), Failure> {
+    fn run_checked(mut self, mode: Mode, progress: Progress) -> Result<(), Failure> {
         output::use_threads(self.threads);
         let target = self.target()?;
         self.check_target(target)?;
         let start = Instant::now();
-        let (preparation, base) = match self.base(target)? {
-            Some(Base { model, preparation }) => (preparation, Some(model)),
-            None => (self.preparation(target)?, None),
+        let (rules, base) = match self.base(target)? {
+            Some(Base { model, rules }) => (rules, Some(model)),
+            None => (TextRules::named(self.preparation(target)?), None),
         };
+        if let Some(model) = &base {
+            self.unit = Some(unit_of(model));
+        }
         let mut checkpoint = self.checkpoint()?;
         let kept = match &mut checkpoint {
             Some(checkpoint) if self.resume => checkpoint.load()?,
@@ -305,7 +311,7 @@ impl Train {
                 share: self.sample.unwrap_or(1.0),
                 seed: self.seed.unwrap_or(0),
             };
-            corpus::count(files, input, sampling, &preparation, memory, &need, progress)?
+            corpus::count(files, input, sampling, &rules, memory, &need, progress)?
         } else {
             let need = |pieces, bytes| self.memory_need(pieces, bytes);
             corpus::read_counts(&self.counts, self.max_memory, &need)?
@@ -350,7 +356,7 @@ impl Train {
                     Some(asked) if sizes.len() > 1 => with_size(out, asked),
                     _ => out.clone(),
                 };
-                let written = self.write(learned.model, &path, &preparation, &counted.sample)?;
+                let written = self.write(learned.model, &path, &rules, &counted.sample)?;
                 summary["file"] = path.display().to_string().into();
                 summary["format"] = written.format.into();
                 summary["file_bytes"] = written.bytes.into();
@@ -363,9 +369,11 @@ impl Train {
         }
         let summary = json!({
             "algorithm": self.algorithm.name(),
-            "splitter": preparation.splitter().spec(),
-            "normalizer": match (&self.normalizer, &base, target) {
-                (None, Some(_), Target::SentencePiece) => "that of --continue",
+            "splitter": rules.splitter_name(),
+            "normalizer": match (&rules, &self.normalizer, &base, target) {
+                (TextRules::File(_), ..) | (_, None, Some(_), Target::SentencePiece) => {
+                    "that of the file"
+                }
                 _ => self.normalizer_name(target),
             },
             "documents": counted.documents,
@@ -586,6 +594,17 @@ impl Train {
     fn open_trace(&self) -> Result<Option<Trace>, Failure> {
         self.trace.as_deref().map(Trace::create).transpose()
     }
+}
+
+/// What the tokens of a model are made of.
+fn unit_of(model: &Model) -> Unit {
+    let by_bytes = match model {
+        Model::Bpe(model) => model.options().alphabet == bpe::Alphabet::Byte,
+        Model::WordPiece(model) => model.options().unit == wordpiece::Unit::Byte,
+        Model::Bytes(_) => true,
+        Model::Unigram(_) | Model::Chars(_) | Model::Words(_) => false,
+    };
+    if by_bytes { Unit::Byte } else { Unit::Char }
 }
 
 /// The path with the size in front of its ending: `name.8000.json`.

@@ -2,14 +2,16 @@
 
 mod table;
 
-use std::borrow::Cow;
 use std::fmt;
 use std::io;
 
 use rayon::prelude::*;
-use tokenizer_core::{Alignment, CountError, Normalize, PieceCount, PieceCounts, Span, Split};
+use tokenizer_core::{
+    Alignment, CountError, Encode, Normalize, PieceCount, PieceCounts, Span, Split, TokenId,
+};
 
 use self::table::{CountTable, Sorted};
+use crate::pipeline::{Prepared, Sink, Source, Tokenizer};
 
 /// Counts the pieces of documents that come in any portions.
 ///
@@ -36,14 +38,33 @@ use self::table::{CountTable, Sorted};
 /// # Ok::<(), Box<dyn std::error::Error>>(())
 /// ```
 pub struct CorpusCounter<'a> {
-    normalizer: Option<&'a dyn Normalize>,
-    splitter: &'a dyn Split,
-    /// Of the splitter, if documents may be cut.
-    unsettled: Option<usize>,
+    cutter: Cutter<'a>,
     tables: Vec<CountTable>,
     waiting: Waiting,
     documents: u64,
     limit: Option<Limit<'a>>,
+}
+
+/// From documents to pieces.
+#[derive(Clone, Copy)]
+enum Cutter<'a> {
+    /// Text is cut as it stands.
+    Raw(&'a dyn Split),
+    /// Documents are normalized first, each as a whole.
+    Normalized(&'a dyn Normalize, &'a dyn Split),
+    /// Documents go through a tokenizer, up to its model.
+    Pipeline(&'a Tokenizer),
+}
+
+impl Cutter<'_> {
+    /// How many pieces at the end of a part of a document may still change, if documents may be
+    /// counted in parts.
+    fn unsettled(self) -> Option<usize> {
+        match self {
+            Self::Raw(splitter) => splitter.unsettled(),
+            Self::Normalized(..) | Self::Pipeline(_) => None,
+        }
+    }
 }
 
 /// Text that was not counted yet.
@@ -112,11 +133,34 @@ impl<'a> CorpusCounter<'a> {
     /// A counter of the pieces that `splitter` makes of normalized documents.
     #[must_use]
     pub fn new(normalizer: Option<&'a dyn Normalize>, splitter: &'a dyn Split) -> Self {
+        Self::with_cutter(match normalizer {
+            Some(normalizer) => Cutter::Normalized(normalizer, splitter),
+            None => Cutter::Raw(splitter),
+        })
+    }
+
+    /// A counter of the pieces that a tokenizer hands to its model. Special tokens are ordinary
+    /// text, added tokens that are not special are left out, as in [`Tokenizer::ids`].
+    ///
+    /// ```
+    /// use tokenizer::{CorpusCounter, TiktokenEncoding, Tokenizer};
+    ///
+    /// let tokenizer = Tokenizer::from_encoding(TiktokenEncoding::R50kBase);
+    /// let mut counter = CorpusCounter::of(&tokenizer);
+    /// counter.add(&["hug pug", "hug"])?;
+    /// assert_eq!(counter.finish()?.get(b"hug").map(|piece| piece.count), Some(2));
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
+    #[must_use]
+    pub fn of(tokenizer: &'a Tokenizer) -> Self {
+        let splits = tokenizer.only_splits();
+        Self::with_cutter(splits.map_or(Cutter::Pipeline(tokenizer), Cutter::Raw))
+    }
+
+    fn with_cutter(cutter: Cutter<'a>) -> Self {
         let threads = rayon::current_num_threads().max(1);
         Self {
-            normalizer,
-            splitter,
-            unsettled: if normalizer.is_none() { splitter.unsettled() } else { None },
+            cutter,
             tables: (0..threads).map(|_| CountTable::new()).collect(),
             waiting: Waiting { enough: threads * PART, ..Waiting::default() },
             documents: 0,
@@ -246,7 +290,7 @@ impl<'a> CorpusCounter<'a> {
     fn round(&mut self) -> Result<(), CountingError> {
         let mut waiting = std::mem::take(&mut self.waiting);
         let complete = waiting.ends.last().copied().unwrap_or(0);
-        if complete < waiting.text.len() && self.unsettled.is_none() {
+        if complete < waiting.text.len() && self.cutter.unsettled().is_none() {
             // Only whole documents can be counted.
             self.count(&waiting, complete)?;
             waiting.forget(complete, self.least_round());
@@ -274,11 +318,13 @@ impl<'a> CorpusCounter<'a> {
     fn count(&mut self, waiting: &Waiting, end: usize) -> Result<usize, CountingError> {
         let threads = self.tables.len().min(end / LEAST_PART).max(1);
         let parts = self.parts(waiting, end, threads);
-        let worker = Worker {
-            splitter: self.splitter,
-            normalizer: self.normalizer,
-            unsettled: self.unsettled,
+        let cutter = self.cutter;
+        let Cutter::Raw(splitter) = cutter else {
+            let tables = self.tables.par_iter_mut().zip(&parts);
+            tables.try_for_each(|(table, part)| documents(cutter, table, waiting, part))?;
+            return Ok(end);
         };
+        let worker = Worker { splitter };
         let counted: Vec<Counted> = self
             .tables
             .par_iter_mut()
@@ -316,7 +362,7 @@ impl<'a> CorpusCounter<'a> {
         let next = waiting.ends.partition_point(|&document| document < wish);
         let document_end = waiting.ends.get(next).copied().unwrap_or(end);
         let document = if next == 0 { 0 } else { waiting.ends[next - 1] };
-        if self.unsettled.is_none() || document_end - wish < LEAST_PART {
+        if self.cutter.unsettled().is_none() || document_end - wish < LEAST_PART {
             return (document_end, false);
         }
         if wish - document < LEAST_PART {
@@ -372,10 +418,9 @@ struct Counted {
     head: Option<Vec<Span>>,
 }
 
+/// Counts text as it stands.
 struct Worker<'a> {
     splitter: &'a dyn Split,
-    normalizer: Option<&'a dyn Normalize>,
-    unsettled: Option<usize>,
 }
 
 impl Worker<'_> {
@@ -394,23 +439,18 @@ impl Worker<'_> {
             if end == start {
                 continue;
             }
-            match self.normalizer {
-                Some(normalizer) => self.normalized(normalizer, table, waiting, start..end)?,
-                None => {
-                    let mut head = if start == part.start { counted.head.take() } else { None };
-                    counted.end = self.pieces(waiting, start..end, is_whole, |spans| {
-                        if let Some(head) = &mut head
-                            && head.is_empty()
-                        {
-                            head.extend_from_slice(spans);
-                        } else {
-                            table.add_spans(waiting.text.as_bytes(), spans, waiting.base);
-                        }
-                    })?;
-                    if start == part.start {
-                        counted.head = head;
-                    }
+            let mut head = if start == part.start { counted.head.take() } else { None };
+            counted.end = self.pieces(waiting, start..end, is_whole, |spans| {
+                if let Some(head) = &mut head
+                    && head.is_empty()
+                {
+                    head.extend_from_slice(spans);
+                } else {
+                    table.add_spans(waiting.text.as_bytes(), spans, waiting.base);
                 }
+            })?;
+            if start == part.start {
+                counted.head = head;
             }
             if is_whole {
                 counted.end = end;
@@ -429,7 +469,7 @@ impl Worker<'_> {
         is_whole: bool,
         mut each: impl FnMut(&[Span]),
     ) -> Result<usize, CountingError> {
-        let hold_back = if is_whole { 0 } else { self.unsettled.unwrap_or(0) };
+        let hold_back = if is_whole { 0 } else { self.splitter.unsettled().unwrap_or(0) };
         let offset = stretch.start;
         let (mut end, mut longest) = (offset, 0);
         let mut held: Vec<Span> = Vec::new();
@@ -450,37 +490,6 @@ impl Worker<'_> {
             Ok(_) => Ok(end),
             Err(_) => Err(CountingError::TooLong(longest)),
         }
-    }
-
-    fn normalized(
-        &self,
-        normalizer: &dyn Normalize,
-        table: &mut CountTable,
-        waiting: &Waiting,
-        document: std::ops::Range<usize>,
-    ) -> Result<(), CountingError> {
-        let base = waiting.base + document.start as u64;
-        let mut edits = Vec::new();
-        let text: Cow<'_, str> =
-            normalizer.normalize_with_edits(&waiting.text[document], &mut edits);
-        let is_changed = !edits.is_empty();
-        let alignment = Alignment::new(edits);
-        let mut too_long = None;
-        self.splitter.split_batches(&text, &mut |spans| {
-            if !is_changed {
-                table.add_spans(text.as_bytes(), spans, base);
-                return;
-            }
-            for span in spans {
-                if u32::try_from(span.len()).is_err() {
-                    too_long = Some(span.len());
-                    return;
-                }
-                let start = alignment.to_source(Span::new(span.start, span.start + 1)).start;
-                table.add(text[span.range()].as_bytes(), base + start as u64);
-            }
-        });
-        too_long.map_or(Ok(()), |len| Err(CountingError::TooLong(len)))
     }
 
     /// Joins a part to the one before, all of whose pieces up to `at` are counted: from there finds
@@ -574,6 +583,80 @@ impl Worker<'_> {
     fn document_end(&self, waiting: &Waiting, at: usize) -> usize {
         let next = waiting.ends.partition_point(|&end| end <= at);
         waiting.ends.get(next).copied().unwrap_or(waiting.text.len())
+    }
+}
+
+/// Counts the documents of a part, each as a whole.
+fn documents(
+    cutter: Cutter<'_>,
+    table: &mut CountTable,
+    waiting: &Waiting,
+    part: &Part,
+) -> Result<(), CountingError> {
+    let mut pipeline = match cutter {
+        Cutter::Pipeline(tokenizer) => Some(tokenizer.session_for_pieces()),
+        Cutter::Raw(_) | Cutter::Normalized(..) => None,
+    };
+    let first = waiting.ends.partition_point(|&end| end <= part.start);
+    let mut start = part.start;
+    for &end in waiting.ends[first..].iter().take_while(|&&end| end <= part.end) {
+        let (text, base) = (&waiting.text[start..end], waiting.base + start as u64);
+        let mut sink = CountingSink { table, base, too_long: None };
+        match (cutter, &mut pipeline) {
+            (Cutter::Normalized(normalizer, splitter), None) => {
+                let mut edits = Vec::new();
+                let text = normalizer.normalize_with_edits(text, &mut edits);
+                let alignment = Alignment::new(edits);
+                let source = Source { base: 0, alignment: &alignment, start: 0 };
+                splitter.split_batches(&text, &mut |pieces| {
+                    sink.add(&Prepared { text: &text, pieces, source });
+                });
+            }
+            (_, Some(session)) => session.pieces_into(text, &mut sink),
+            (Cutter::Pipeline(_) | Cutter::Raw(_), None) => {}
+        }
+        if let Some(len) = sink.too_long {
+            return Err(CountingError::TooLong(len));
+        }
+        start = end;
+    }
+    Ok(())
+}
+
+/// Counts the pieces of one document.
+struct CountingSink<'c> {
+    table: &'c mut CountTable,
+    /// Where the document is in the corpus.
+    base: u64,
+    /// The length of a piece that is too long to be counted.
+    too_long: Option<usize>,
+}
+
+impl CountingSink<'_> {
+    fn add(&mut self, prepared: &Prepared<'_>) {
+        let &Prepared { text, pieces, source } = prepared;
+        if let Some(long) = pieces.iter().find(|piece| u32::try_from(piece.len()).is_err()) {
+            self.too_long = Some(long.len());
+            return;
+        }
+        if source.alignment.is_identity() {
+            let base = self.base + (source.base + source.start) as u64;
+            return self.table.add_spans(text.as_bytes(), pieces, base);
+        }
+        for piece in pieces {
+            let start = source.original(Span::new(piece.start, piece.start + 1)).start;
+            self.table.add(text[piece.range()].as_bytes(), self.base + start as u64);
+        }
+    }
+}
+
+impl Sink for CountingSink<'_> {
+    const WANTS_ALIGNMENT: bool = true;
+
+    fn token(&mut self, _id: TokenId, _span: Span) {}
+
+    fn text(&mut self, prepared: &Prepared<'_>, _encoder: &mut dyn Encode) {
+        self.add(prepared);
     }
 }
 
@@ -677,6 +760,8 @@ mod tests {
     use proptest::prelude::*;
 
     use super::*;
+    use crate::added::AddedToken;
+    use crate::pipeline::PieceStep;
 
     /// The twin: one document after the other, on one thread.
     fn naive(splitter: &dyn Split, documents: &[String]) -> PieceCounts {
@@ -771,6 +856,38 @@ mod tests {
         let is = counts.get(b"is").unwrap();
         assert_eq!((is.count, is.first_seen), (2, 13));
         assert_eq!(counts.extent(), 18);
+    }
+
+    #[test]
+    fn a_tokenizer_counts_what_its_parts_do() {
+        let whitespace = || pretok::from_spec("whitespace").unwrap();
+        let documents = ["Hug  PUG", "", "hug <x>\u{130}pug", "<x>"];
+        let mut parts = Tokenizer::bytes().into_parts();
+        parts.normalizer = Some(Box::new(normalize::Lowercase));
+        parts.steps = vec![PieceStep::Split(Box::new(whitespace()))];
+        let tokenizer = parts.build().unwrap();
+        let (splitter, normalizer) = (whitespace(), normalize::Lowercase);
+        let count = |mut counter: CorpusCounter<'_>| {
+            counter.add(&documents).unwrap();
+            counter.finish().unwrap()
+        };
+        let expected = count(CorpusCounter::new(Some(&normalizer), &splitter));
+        assert_eq!(count(CorpusCounter::of(&tokenizer)), expected);
+        // A token that is matched in the text is no piece, and nothing reaches over it.
+        let mut parts = tokenizer.into_parts();
+        parts.added_tokens = vec![AddedToken {
+            content: "<x>".to_owned(),
+            id: TokenId(256),
+            special: false,
+            single_word: false,
+            lstrip: false,
+            rstrip: false,
+            normalized: false,
+        }];
+        let counts = count(CorpusCounter::of(&parts.build().unwrap()));
+        let pieces: Vec<_> = counts.iter().map(|p| (p.piece, p.count, p.first_seen)).collect();
+        let pug: &[u8] = "i\u{307}pug".as_bytes();
+        assert_eq!(pieces, [(&b"hug"[..], 2, 0), (pug, 1, 15), (b"pug", 1, 5)]);
     }
 
     #[test]

@@ -214,7 +214,7 @@ fn vocabulary(vocab: &Vocab, spelling: Spelling) -> Result<IdMap<str>, LiftError
         .map_err(|error| LiftError::new(format!("two tokens would be written alike: {error}")))
 }
 
-fn added_tokens(vocab: &Vocab) -> Result<Vec<doc::AddedToken>, LiftError> {
+pub(super) fn added_tokens(vocab: &Vocab) -> Result<Vec<doc::AddedToken>, LiftError> {
     let mut added = Vec::new();
     for (id, bytes, kind) in vocab.iter() {
         let special = match kind {
@@ -253,6 +253,22 @@ fn unmerged(
     }))
 }
 
+/// A merge as it is written: with the token that it makes.
+pub(super) fn written_merge(
+    model: &Bpe,
+    (left, right): (TokenId, TokenId),
+) -> Result<doc::Merge, LiftError> {
+    let vocab = model.vocab();
+    let prefix = model.options().continuing_prefix.as_deref().unwrap_or("").as_bytes();
+    let bytes = |id| vocab.bytes(id).unwrap_or_default();
+    let behind = bytes(right).strip_prefix(prefix).unwrap_or(bytes(right));
+    let joined = [bytes(left), behind].concat();
+    let product = vocab.get(&joined).ok_or_else(|| {
+        LiftError::new(format!("a merge makes no token: {:?}", String::from_utf8_lossy(&joined)))
+    })?;
+    Ok(doc::Merge { left: left.0, right: right.0, product: product.0 })
+}
+
 fn lift_bpe(model: &Bpe, parts: &mut DocumentParts<'_>) -> Result<doc::Model, LiftError> {
     let Rules::Merges(merges) = model.rules() else {
         return Err(LiftError::new("a tokenizer.json holds a list of merges, not ranks or scores"));
@@ -275,18 +291,9 @@ fn lift_bpe(model: &Bpe, parts: &mut DocumentParts<'_>) -> Result<doc::Model, Li
         }
     }
     let mut vocab = vocabulary(model.vocab(), spelling)?;
-    let product = |left: TokenId, right: TokenId| {
-        let bytes = |id| model.vocab().bytes(id).unwrap_or_default();
-        let prefix = options.continuing_prefix.as_deref().unwrap_or("").as_bytes();
-        let right = bytes(right);
-        let joined = [bytes(left), right.strip_prefix(prefix).unwrap_or(right)].concat();
-        model.vocab().get(&joined).map(|id| id.0)
-    };
     let mut written = Vec::with_capacity(merges.len());
-    for (merge, &(left, right)) in merges.iter().enumerate() {
-        let product = product(left, right)
-            .ok_or_else(|| LiftError::new(format!("merge {merge} makes no token")))?;
-        written.push(doc::Merge { left: left.0, right: right.0, product });
+    for &pair in merges {
+        written.push(written_merge(model, pair)?);
     }
     let mut suffix = None;
     match &options.end_of_word {

@@ -2,7 +2,8 @@
 //!
 //! A [`Preparation`] says how text is normalized and cut, for the trainer and for the file alike; a
 //! [`Learned`] model and its preparation become a document. What a format cannot say is refused in
-//! words ([`LiftError`]), never approximated: the file encodes as the trained model does.
+//! words ([`LiftError`]), never approximated: the file encodes as the trained model does. A model that
+//! goes on from that of a tokenizer.json goes back into its [`Frame`].
 //!
 //! ```
 //! use bpe::{BpeTrainer, Goal};
@@ -25,6 +26,7 @@
 //! ```
 
 mod files;
+mod frame;
 mod json;
 mod preparation;
 pub(crate) mod splitters;
@@ -32,6 +34,7 @@ pub(crate) mod splitters;
 use std::fmt;
 
 pub use files::{sentencepiece, tiktoken, vocab_txt};
+pub use frame::Frame;
 pub use json::tokenizer_json;
 pub use preparation::{Preparation, Spaces, Target, normalizers};
 pub use splitters::single_pattern;

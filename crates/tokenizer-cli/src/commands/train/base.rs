@@ -4,10 +4,9 @@ use std::path::Path;
 
 use bpe::{Bpe, EndOfWord, Rules};
 use formats::tokenizer_json::TokenizerJson;
-use serde_json::Value;
-use tokenizer::lift::{self, Preparation, Spaces, Target};
+use tokenizer::lift::{Frame, Spaces, Target};
 use tokenizer::{Document, LoadOptions, Tokenizer};
-use tokenizer_core::{Model as _, TokenId, TokenKind, Vocab};
+use tokenizer_core::{PieceCounts, TokenId, TokenKind, Vocab};
 use unigram::{Compat, Unigram};
 use wordpiece::WordPiece;
 
@@ -15,25 +14,26 @@ use super::model::Model;
 use super::{Algorithm, EndOfWordAs, Train, Unit};
 use crate::failure::Failure;
 use crate::model::{load_failure, read};
+use crate::text_rules::TextRules;
 
-/// What is continued, and how its file prepares text.
+/// What is continued, and how its file normalizes and cuts text.
 pub(super) struct Base {
     pub(super) model: Model,
-    pub(super) preparation: Preparation,
+    pub(super) rules: TextRules,
 }
 
 impl Train {
     /// The model to continue, if its file cuts text as this training does.
     pub(super) fn base(&self, target: Target) -> Result<Option<Base>, Failure> {
         let Some(path) = &self.base else { return Ok(None) };
-        let (bytes, document) = read(path)?;
+        let (_, document) = read(path)?;
+        if let Document::TokenizerJson(document) = document {
+            return self.framed(path, *document, target).map(Some);
+        }
         let loaded = document
             .lower(&LoadOptions::default())
             .map_err(|error| load_failure(path, &document, &error))?;
-        let mut model = self.model_of(path, &loaded)?;
-        if let (Model::Bpe(bpe), Document::TokenizerJson(document)) = (&model, &document) {
-            model = Model::Bpe(with_unknown(bpe, document));
-        }
+        let model = self.model_of(path, &loaded)?;
         self.check_like(path, &model)?;
         self.check_room(path, &model)?;
         let mut preparation = self.preparation(target)?;
@@ -51,14 +51,38 @@ impl Train {
                 return Err(other(path));
             }
         }
-        if let Document::TokenizerJson(_) = document {
-            self.check_parts(path, &bytes, &model, &preparation)?;
-        }
         let trained = preparation.tokenizer(model.clone().boxed()).map_err(Failure::usage)?;
         match PROBES.iter().all(|text| loaded.ids(text) == trained.ids(text)) {
-            true => Ok(Some(Base { model, preparation })),
+            true => Ok(Some(Base { model, rules: TextRules::named(preparation) })),
             false => Err(other(path)),
         }
+    }
+
+    /// A tokenizer.json to go on from, all of which stays but the model.
+    fn framed(
+        &self,
+        path: &Path,
+        document: TokenizerJson,
+        target: Target,
+    ) -> Result<Base, Failure> {
+        if target != Target::TokenizerJson {
+            return Err(Failure::usage(format!(
+                "{}: a tokenizer.json goes on as one (`tok convert` makes others of it)",
+                path.display()
+            )));
+        }
+        let frame = Frame::of(document).map_err(|error| Failure::file(path, error))?;
+        let model = self.model_of(path, frame.tokenizer())?;
+        self.check_like(path, &model)?;
+        self.check_room(path, &model)?;
+        let rules = TextRules::File(Box::new(frame));
+        if self.pretok.is_some() || self.normalizer.is_some() {
+            let named = TextRules::named(self.preparation(target)?);
+            if pieces_of_probes(&rules) != pieces_of_probes(&named) {
+                return Err(other(path));
+            }
+        }
+        Ok(Base { model, rules })
     }
 
     /// The model of a tokenizer, if it is of this algorithm.
@@ -121,7 +145,8 @@ impl Train {
         let shown = |bytes: Option<&[u8]>| {
             bytes.map_or("none".into(), |bytes| String::from_utf8_lossy(bytes).into_owned())
         };
-        if by_bytes != (self.units() == Unit::Byte) && self.algorithm != Algorithm::Unigram {
+        let differs_in_unit = self.unit.is_some_and(|unit| (unit == Unit::Byte) != by_bytes);
+        if differs_in_unit && self.algorithm != Algorithm::Unigram {
             let unit = if by_bytes { "byte" } else { "char" };
             return Err(Failure::usage(format!("{}: give --unit {unit}", path.display())));
         }
@@ -205,51 +230,13 @@ impl Train {
         }
         Ok(())
     }
-
-    /// Refuses a tokenizer.json whose parts are not, word for word, what ours would be.
-    fn check_parts(
-        &self,
-        path: &Path,
-        bytes: &[u8],
-        model: &Model,
-        preparation: &Preparation,
-    ) -> Result<(), Failure> {
-        let file: Value = serde_json::from_slice(bytes).map_err(|e| Failure::file(path, e))?;
-        let target = Target::TokenizerJson;
-        let (normalizer, splitter) =
-            (self.normalizer_name(preparation.target()), preparation.splitter().spec());
-        let preparation = Preparation::new(normalizer, splitter, target).map_err(Failure::usage)?;
-        let own = lift::tokenizer_json(model.learned(), &preparation).map_err(Failure::usage)?;
-        let own = own.to_json(formats::Layout::Compact).map_err(Failure::usage)?;
-        let own: Value = serde_json::from_str(&own).map_err(Failure::usage)?;
-        let differs = |key: &str| file.get(key).is_some_and(|part| *part != own[key]);
-        match differs("pre_tokenizer") || differs("normalizer") {
-            true => Err(other(path)),
-            false => Ok(()),
-        }
-    }
 }
 
-/// The model with its unknown token as one, which is an ordinary token where a file is read, if the
-/// file says that it is special and no merge takes or makes it.
-fn with_unknown(model: &Bpe, document: &TokenizerJson) -> Bpe {
-    let (Some(unk), Rules::Merges(merges)) = (model.options().unk, model.rules()) else {
-        return model.clone();
-    };
-    let is_special = document.added_tokens.iter().any(|token| token.id == unk.0 && token.special);
-    let is_part = merges.iter().any(|&(left, right)| left == unk || right == unk);
-    if !is_special || is_part {
-        return model.clone();
-    }
-    let mut vocab = Vocab::builder();
-    for (id, bytes, kind) in model.vocab().iter() {
-        let kind = if id == unk { TokenKind::Unknown } else { kind };
-        if vocab.push(bytes, kind).is_err() {
-            return model.clone();
-        }
-    }
-    let marked = Bpe::from_merges(vocab.build(), merges.clone(), model.options().clone());
-    marked.unwrap_or_else(|_| model.clone())
+/// How rules normalize and cut texts that show what they are.
+fn pieces_of_probes(rules: &TextRules) -> Option<PieceCounts> {
+    let mut counter = rules.counter();
+    counter.add(&PROBES).ok()?;
+    counter.finish().ok()
 }
 
 fn other(path: &Path) -> Failure {

@@ -5,7 +5,8 @@ use std::path::Path;
 use formats::Layout;
 use formats::sentencepiece::SentencePieceModel;
 use formats::tiktoken;
-use tokenizer::lift::{self, Preparation, Target};
+use formats::tokenizer_json::TokenizerJson;
+use tokenizer::lift::{self, Target};
 use tokenizer::{LoadOptions, RanksSetup, Tokenizer};
 use tokenizer_core::TokenKind;
 
@@ -14,6 +15,7 @@ use super::model::Model;
 use crate::failure::Failure;
 use crate::model::chain;
 use crate::output::AtomicFile;
+use crate::text_rules::TextRules;
 
 /// A file that was written.
 pub(super) struct Written {
@@ -29,20 +31,18 @@ impl Train {
         &self,
         model: Model,
         path: &Path,
-        preparation: &Preparation,
+        rules: &TextRules,
         sample: &[String],
     ) -> Result<Written, Failure> {
-        let target = preparation.target();
-        let (format, file) = self.document(&model, preparation)?;
+        let (format, file) = self.document(&model, rules)?;
         let mut options = LoadOptions::default();
-        if target == Target::Tiktoken {
-            let pattern =
-                lift::single_pattern(preparation.splitter().spec()).map_err(Failure::usage)?;
+        if rules.target() == Target::Tiktoken {
+            let pattern = lift::single_pattern(rules.splitter_name()).map_err(Failure::usage)?;
             options.ranks = Some(RanksSetup { pattern, special_tokens: Vec::new() });
         }
         let loaded = Tokenizer::from_file(&file, &options)
             .map_err(|e| Failure::file(path, format!("would not be read back: {}", chain(&e))))?;
-        let trained = preparation.tokenizer(model.boxed()).map_err(Failure::usage)?;
+        let trained = rules.tokenizer(model.boxed())?;
         let mut compared = 0;
         let (mut in_file, mut in_memory) = (loaded.session(), trained.session());
         let (mut expected, mut ids) = (Vec::new(), Vec::new());
@@ -63,16 +63,18 @@ impl Train {
     fn document(
         &self,
         model: &Model,
-        preparation: &Preparation,
+        rules: &TextRules,
     ) -> Result<(&'static str, Vec<u8>), Failure> {
         let learned = model.learned();
+        let preparation = match rules {
+            TextRules::Named(preparation) => preparation,
+            TextRules::File(frame) => {
+                return json(&frame.with_model(learned).map_err(Failure::usage)?);
+            }
+        };
         Ok(match preparation.target() {
             Target::TokenizerJson => {
-                let document =
-                    lift::tokenizer_json(learned, preparation).map_err(Failure::usage)?;
-                let mut json = document.to_json(Layout::Pretty).map_err(Failure::usage)?;
-                json.push('\n');
-                ("tokenizer.json", json.into_bytes())
+                return json(&lift::tokenizer_json(learned, preparation).map_err(Failure::usage)?);
             }
             Target::SentencePiece => {
                 let mut document =
@@ -122,6 +124,12 @@ impl Train {
             trainer.allow_whitespace_only_pieces = Some(rules.whitespace_only);
         }
     }
+}
+
+fn json(document: &TokenizerJson) -> Result<(&'static str, Vec<u8>), Failure> {
+    let mut json = document.to_json(Layout::Pretty).map_err(Failure::usage)?;
+    json.push('\n');
+    Ok(("tokenizer.json", json.into_bytes()))
 }
 
 /// Says where the file and the trained model part ways.
