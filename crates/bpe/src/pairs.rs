@@ -222,7 +222,6 @@ impl NarrowTable {
     }
 
     /// Adds a pair that was not added before.
-    #[inline(always)] // Loading an encoding does little else.
     pub(crate) fn insert(&mut self, left: Symbol, right: Symbol, product: Symbol) {
         let key = narrow_slot(left, right, 0) >> PRODUCT_BITS;
         let mut at = self.home(key);
