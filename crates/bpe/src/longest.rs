@@ -28,7 +28,7 @@ use crate::pairs::NarrowTable;
 ///
 /// A token of up to 15 bytes: filters for which lengths a token can have that begins as the text does, a
 /// look or two into a table, and the test of two neighbours, which undoes merges on both sides of
-/// their border, five or so. Memory for n tokens: about 36 n bytes and 0.5 MB.
+/// their border, five or so. Memory for n tokens: about 36 n bytes and 0.6 MB.
 #[derive(Clone)]
 pub(crate) struct Longest {
     finder: Finder,
@@ -37,31 +37,37 @@ pub(crate) struct Longest {
     /// All products have this number or a greater one, all units a lesser one.
     first_product: u32,
     crossing: PairFilter,
+    floors: Floors,
     /// The tokens that are whole pieces only; as numbers they follow the others.
     alone: Box<[TokenId]>,
     /// Those of them that have no key.
     long_alone: HashMap<Box<[u8]>, TokenId>,
 }
 
+/// So many tokens of a piece are guessed.
+const GUESSED: usize = 8;
+
 /// What the first tokens of a piece may be, with numbers for ids.
 #[derive(Clone, Copy)]
 pub(crate) struct Guess {
     start: usize,
     end: usize,
-    tokens: [Token; 8],
+    tokens: [Token; GUESSED],
     n: usize,
     /// The end of the tokens, what begins there, and the lengths that a token may have there.
     at: usize,
     key: Option<Key>,
     lens: u32,
+    /// The hash of the longest of those.
+    hash: u64,
 }
 
 impl Guess {
     /// Nothing is known of a piece.
     #[inline]
     pub(crate) fn new(start: usize, end: usize) -> Self {
-        let tokens = [Token { id: TokenId(0), len: 0 }; 8];
-        Self { start, end, tokens, n: 0, at: start, key: None, lens: 0 }
+        let tokens = [Token { id: TokenId(0), len: 0 }; GUESSED];
+        Self { start, end, tokens, n: 0, at: start, key: None, lens: 0, hash: 0 }
     }
 }
 
@@ -92,6 +98,7 @@ impl Longest {
         let mut crossing = PairFilter::new(pairs.max_product());
         let alone: Vec<_> = alone.collect();
         let mut finder = Finder::new(n_numbers, n_products + 256, alone.len());
+        let mut floors = Floors::new();
         let texts = vocab.all_bytes();
         for (&unit, byte) in compact.units().iter().zip(0..=u8::MAX) {
             finder.insert(&[byte], Span::new(0, 1), unit)?;
@@ -103,7 +110,11 @@ impl Longest {
                 continue;
             }
             crossing.insert(left, right, number);
-            finder.insert(texts, vocab.span(compact.token(number))?, number)?;
+            let text = vocab.span(compact.token(number))?;
+            let border = text.start + vocab.token_len(compact.token(left))?;
+            let &[before, behind] = texts.get(border.checked_sub(1)?..)?.first_chunk()?;
+            floors.insert(before, behind, number);
+            finder.insert(texts, text, number)?;
         }
         let mut long_alone = HashMap::new();
         for (&(id, text), number) in alone.iter().zip(n_numbers as u32..) {
@@ -115,7 +126,8 @@ impl Longest {
             }
         }
         let alone = alone.into_iter().map(|(id, _)| id).collect();
-        Some(Self { finder, parts: parts.into(), first_product, crossing, alone, long_alone })
+        let parts = parts.into();
+        Some(Self { finder, parts, first_product, crossing, floors, alone, long_alone })
     }
 
     /// The pairs that merge, and a few that do not.
@@ -193,7 +205,7 @@ impl Longest {
                 let Some(key) = guess.key else { continue };
                 let (number, len) = self
                     .finder
-                    .first_of(key, guess.lens, |_, _| true)
+                    .first_tagged(key, guess.lens, guess.hash)
                     .unwrap_or_else(|| (compact.units()[usize::from(key.first_eight() as u8)], 1));
                 self.prefetch_text(number);
                 prefetch(&self.parts[number as usize]);
@@ -221,13 +233,11 @@ impl Longest {
         }
         (guess.key, guess.lens) = (Some(key), lens);
         // The first is found most of the time, and if it is not, the second.
-        let mut lens = lens;
-        for _ in 0..2 {
-            if lens != 0 {
-                let len = lens.ilog2();
-                lens ^= 1 << len;
-                self.prefetch(key.prefix(len as usize).hash());
-            }
+        let Some(len) = lens.checked_ilog2() else { return };
+        guess.hash = key.prefix(len as usize).hash();
+        self.prefetch(guess.hash);
+        if let Some(len) = (lens ^ 1 << len).checked_ilog2() {
+            self.prefetch(key.prefix(len as usize).hash());
         }
     }
 
@@ -242,17 +252,25 @@ impl Longest {
         mut tries: usize,
         out: &mut Vec<Token>,
     ) -> bool {
-        let are_neighbours = |left, right| self.are_neighbours(compact.pairs(), left, right);
+        let are_neighbours = |at: usize, left, right| {
+            let floor = self.floors.get(text[at - 1], text[at]);
+            self.are_neighbours(compact.pairs(), floor, left, right)
+        };
         let first = out.len();
         let end = guess.end;
         let mut at = guess.start;
         // The number of the token in front.
         let mut before = None;
+        // The length of the longest token here, if it is known to be no neighbour.
+        let mut refused = None;
         for token in &guess.tokens[..guess.n] {
             let number = token.id.0;
-            if self.len_at(number, text, (at, end)).is_none()
-                || !before.is_none_or(|before| are_neighbours(before, number))
-            {
+            // Another token of the same tag may fit, too.
+            if self.len_at(number, text, (at, end)) != Some(token.len as usize) {
+                break;
+            }
+            if !before.is_none_or(|before| are_neighbours(at, before, number)) {
+                refused = Some(token.len as usize);
                 break;
             }
             out.push(*token);
@@ -261,14 +279,19 @@ impl Longest {
         }
         let mut most = end - at;
         while at < end {
-            let (number, len) = self.finder.longest(compact, text, at, most);
-            if before.is_none_or(|before| are_neighbours(before, number)) {
-                out.push(Token { id: TokenId(number), len: len as u32 });
-                at += len;
-                before = Some(number);
-                most = end - at;
-                continue;
-            }
+            let len = if let Some(len) = refused.take() {
+                len
+            } else {
+                let (number, len) = self.finder.longest(compact, text, at, most);
+                if before.is_none_or(|before| are_neighbours(at, before, number)) {
+                    out.push(Token { id: TokenId(number), len: len as u32 });
+                    at += len;
+                    before = Some(number);
+                    most = end - at;
+                    continue;
+                }
+                len
+            };
             most = len - 1;
             while most == 0 {
                 // Nothing fits behind the token in front, so that one is another.
@@ -291,10 +314,17 @@ impl Longest {
     ///
     /// Goes back through the merges that made them, the last one first, and looks whether what stood
     /// at their border at that time would have merged before. Of the same merge, the left one happened
-    /// first.
-    fn are_neighbours(&self, pairs: &NarrowTable, mut left: u32, mut right: u32) -> bool {
+    /// first. No product across the border is less than `floor`.
+    fn are_neighbours(
+        &self,
+        pairs: &NarrowTable,
+        floor: u64,
+        mut left: u32,
+        mut right: u32,
+    ) -> bool {
         let mut limit = u32::MAX;
-        loop {
+        // The limit never rises, so what it does not leave now it will not leave later.
+        while floor < limit.into() {
             if self.crossing.may_become(left, right, limit)
                 && pairs.get(left, right).is_some_and(|product| product < limit)
             {
@@ -314,6 +344,43 @@ impl Longest {
                 right = self.parts[right as usize][0];
             }
         }
+        true
+    }
+}
+
+/// What merges across a border between two bytes at least: most borders of tokens are between bytes that few
+/// products join, or none.
+#[derive(Clone)]
+struct Floors {
+    /// By the byte in front and the byte behind, the logarithm of the least product that is joined there,
+    /// rounded down.
+    logs: Box<[u8]>,
+}
+
+/// The logarithm of more than any product.
+const NO_FLOOR: u8 = 32;
+
+impl Floors {
+    fn new() -> Self {
+        Self { logs: vec![NO_FLOOR; 1 << 16].into() }
+    }
+
+    /// Adds a product that is joined between these bytes.
+    #[inline(always)]
+    fn insert(&mut self, before: u8, behind: u8, product: u32) {
+        let log = &mut self.logs[Self::place(before, behind)];
+        *log = (*log).min(product.max(1).ilog2() as u8);
+    }
+
+    /// No product that is joined between these bytes is less.
+    #[inline(always)]
+    fn get(&self, before: u8, behind: u8) -> u64 {
+        1 << self.logs[Self::place(before, behind)]
+    }
+
+    #[inline(always)]
+    fn place(before: u8, behind: u8) -> usize {
+        usize::from(before) << 8 | usize::from(behind)
     }
 }
 
@@ -509,6 +576,17 @@ impl Finder {
             lens ^= 1 << len;
         }
         None
+    }
+
+    /// As [`first_of`](Self::first_of), of tokens that have the tag at least; `hash` is that of the longest
+    /// length.
+    #[inline(always)]
+    fn first_tagged(&self, key: Key, lens: u32, hash: u64) -> Option<(u32, usize)> {
+        let len = lens.checked_ilog2()? as usize;
+        match self.find(hash, |number| number < self.n_numbers) {
+            Some(number) => Some((number, len)),
+            None => self.first_of(key, lens ^ 1 << len, |_, _| true),
+        }
     }
 
     /// The longest token of up to `most` bytes that the text at a place begins with, and its length.
