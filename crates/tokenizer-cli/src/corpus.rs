@@ -1,16 +1,13 @@
 //! Text to piece counts, with progress, within a bound of memory if one is given.
 
-use std::borrow::Cow;
-use std::collections::VecDeque;
 use std::fs::File;
 use std::io::{self, BufReader, BufWriter, Read as _, Seek, SeekFrom, Write};
 use std::path::{Path, PathBuf};
 
 use formats::counts::{self, CountReader, CountWriter, Merge, Positions};
 use formats::{Format, detect};
-use tokenizer::lift::Preparation;
-use tokenizer::{CorpusCounter, CountingError, Run, Spill};
-use tokenizer_core::{PieceCounts, PieceRules};
+use tokenizer::{CorpusCounter, CountingError, Run, Sentences, Spill};
+use tokenizer_core::PieceCounts;
 
 use crate::failure::Failure;
 use crate::input::{self, InputOptions, Part};
@@ -70,11 +67,11 @@ pub(crate) fn count(
 ) -> Result<Counted, Failure> {
     let Some(memory) = memory else {
         let mut counter = rules.counter();
-        let mut last = rules.tidy().map(LastLine::of);
-        let sample = read(paths, options, sampling, &mut counter, last.as_mut(), progress)?;
+        let mut sentences = sentences(options, rules);
+        let sample = read(paths, options, sampling, &mut counter, sentences.as_mut(), progress)?;
         let (documents, bytes) = (Some(counter.documents()), Some(counter.bytes()));
         let counts = counter.finish().map_err(counting)?;
-        let last_line = last.and_then(LastLine::finish);
+        let last_line = last_line(sentences, progress);
         return Ok(Counted { counts, documents, bytes, sample, last_line });
     };
     let mut runs = Runs::default();
@@ -129,11 +126,35 @@ fn count_runs(
     let tables = (memory - PROGRAM) / 10 * 8;
     let tables = usize::try_from(tables).unwrap_or(usize::MAX);
     let mut counter = rules.counter().with_limit(tables, runs);
-    let mut last = rules.tidy().map(LastLine::of);
-    let sample = read(paths, options, sampling, &mut counter, last.as_mut(), progress)?;
+    let mut sentences = sentences(options, rules);
+    let sample = read(paths, options, sampling, &mut counter, sentences.as_mut(), progress)?;
     let documents = counter.documents();
     let bytes = counter.finish_runs().map_err(counting)?;
-    Ok(Read { documents, bytes, sample, last_line: last.and_then(LastLine::finish) })
+    Ok(Read { documents, bytes, sample, last_line: last_line(sentences, progress) })
+}
+
+/// For lines that are read as SentencePiece reads them.
+fn sentences<'r>(options: &InputOptions, rules: &'r TextRules) -> Option<Sentences<'r>> {
+    let (bytes, preparation) = options.sentences.zip(rules.tidy())?;
+    Some(Sentences::new(preparation.normalizer()).with_max_len(bytes))
+}
+
+/// The last one of these lines. Says which lines were left out.
+fn last_line(sentences: Option<Sentences<'_>>, progress: Progress) -> Option<String> {
+    let sentences = sentences?;
+    if sentences.too_long() > 0 {
+        progress.warn(format!(
+            "left out {} lines that are longer than --max-sentence-length",
+            sentences.too_long()
+        ));
+    }
+    if sentences.marked() > 0 {
+        progress.warn(format!(
+            "left out {} lines with U+2585, which SentencePiece does not read",
+            sentences.marked()
+        ));
+    }
+    sentences.finish()
 }
 
 fn counting(error: CountingError) -> Failure {
@@ -150,7 +171,7 @@ fn read(
     options: &InputOptions,
     sampling: Sampling,
     counter: &mut CorpusCounter<'_>,
-    mut last: Option<&mut LastLine<'_>>,
+    mut sentences: Option<&mut Sentences<'_>>,
     progress: Progress,
 ) -> Result<Vec<String>, Failure> {
     let sources = input::sources(paths)?;
@@ -161,6 +182,13 @@ fn read(
         input::parts(source, options, &bar, &mut |part| match part {
             Part::Text(_) if !takes => Ok(()),
             Part::Text(text) => {
+                // Such a text is a whole line.
+                if let Some(sentences) = &mut sentences
+                    && !sentences.takes(text)
+                {
+                    takes = false;
+                    return Ok(());
+                }
                 if sampled < SAMPLE {
                     let mut end = text.len().min(SAMPLE - sampled);
                     while !text.is_char_boundary(end) {
@@ -168,9 +196,6 @@ fn read(
                     }
                     sampled += end.max(1);
                     sample.last_mut().expect("it is never empty").push_str(&text[..end]);
-                }
-                if let Some(last) = &mut last {
-                    last.push(text);
                 }
                 counter.push(text).map_err(counting)
             }
@@ -189,54 +214,6 @@ fn read(
     }
     bar.finish_and_clear();
     Ok(sample)
-}
-
-/// Finds the line that SentencePiece has last.
-///
-/// It leaves out empty lines at once. The places of those that are empty when they are normalized it
-/// fills with lines from the end, so that the line behind which the others are taken away is the
-/// last: of n lines that stay the first one from place n - 1 on.
-struct LastLine<'p> {
-    preparation: &'p Preparation,
-    lines: u64,
-    stay: u64,
-    /// Lines that may be the last one, with their places. As many as lines went, and one.
-    candidates: VecDeque<(u64, String)>,
-}
-
-impl<'p> LastLine<'p> {
-    /// For a text whose documents are lines, read as SentencePiece reads them.
-    fn of(preparation: &'p Preparation) -> Self {
-        Self { preparation, lines: 0, stay: 0, candidates: VecDeque::new() }
-    }
-
-    fn push(&mut self, line: &str) {
-        if line.is_empty() || line.contains(PieceRules::UNKNOWN) {
-            return; // Lines with its mark for unknown characters are not read.
-        }
-        let place = self.lines;
-        self.lines += 1;
-        // Hardly a line needs to be normalized to see that something of it stays.
-        if line.bytes().any(|b| b.is_ascii_alphanumeric()) || !self.normalized(line).is_empty() {
-            self.stay += 1;
-            self.candidates.push_back((place, line.to_owned()));
-        }
-        while self.candidates.front().is_some_and(|&(place, _)| place + 1 < self.stay) {
-            self.candidates.pop_front();
-        }
-    }
-
-    fn finish(self) -> Option<String> {
-        let (_, line) = self.candidates.front()?;
-        Some(self.normalized(line).into_owned())
-    }
-
-    fn normalized<'t>(&self, line: &'t str) -> Cow<'t, str> {
-        match self.preparation.normalizer() {
-            Some(normalizer) => normalizer.normalize(line),
-            None => Cow::Borrowed(line),
-        }
-    }
 }
 
 /// Sorted runs in temporary files that have no name: nothing can be left behind.

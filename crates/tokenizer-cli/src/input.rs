@@ -24,6 +24,10 @@ pub(crate) struct InputOptions {
     /// Replace bytes that are not UTF-8 by U+FFFD instead of refusing the file
     #[arg(long)]
     pub(crate) lossy: bool,
+    /// Lines are read as SentencePiece's trainers read them, those of up to so many bytes: a carriage
+    /// return is part of a line, and some lines are left out
+    #[arg(skip)]
+    pub(crate) sentences: Option<usize>,
 }
 
 /// A number of bytes with an optional `K`, `M`, `G` or `T` (powers of 1024).
@@ -120,7 +124,7 @@ pub(crate) fn documents(
         number += 1;
         if line.last() == Some(&b'\n') {
             line.pop();
-            if line.last() == Some(&b'\r') {
+            if line.last() == Some(&b'\r') && options.sentences.is_none() {
                 line.pop();
             }
         }

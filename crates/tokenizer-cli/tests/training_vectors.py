@@ -2,7 +2,7 @@
 small texts, random ones and fixtures. Usage: pip install sentencepiece==0.2.3 subword-nmt==0.3.8 protobuf;
 python FILE OUTPUT, in the root of the repository.
 """
-import io, json, random, sys
+import io, json, random, sys, tempfile
 import sentencepiece as spm
 from sentencepiece import sentencepiece_model_pb2 as protocol
 from subword_nmt import learn_bpe
@@ -18,9 +18,20 @@ def text(alphabet, lines):
     words = ' '.join(out).split(' ')
     out += [' '.join(R.choice(words[:5]) for _ in range(4)) for _ in range(lines // 2)]
     return out
+class Lines(list):
+    """Lines that are read from a file: what comes from an iterator loses carriage returns at its end."""
+def source(lines):
+    if not isinstance(lines, Lines):
+        return {'sentence_iterator': iter(lines)}
+    FILE.seek(0)
+    FILE.truncate()
+    FILE.write(''.join(line + '\n' for line in lines).encode())
+    FILE.flush()
+    return {'input': FILE.name}
+FILE = tempfile.NamedTemporaryFile(suffix='.txt')
 def sentencepiece(lines, size, **options):
     model = io.BytesIO()
-    spm.SentencePieceTrainer.train(sentence_iterator=iter(lines), model_writer=model, model_type='bpe',
+    spm.SentencePieceTrainer.train(**source(lines), model_writer=model, model_type='bpe',
         vocab_size=size, hard_vocab_limit=False, normalization_rule_name='identity', minloglevel=3,
         num_threads=1, **options)
     p = spm.SentencePieceProcessor(model_proto=model.getvalue())
@@ -51,7 +62,7 @@ for i in range(20):
 def unigram(lines, size, **options):
     """With the default of 16 threads, which is part of the result."""
     model = io.BytesIO()
-    spm.SentencePieceTrainer.train(sentence_iterator=iter(lines), model_writer=model, model_type='unigram',
+    spm.SentencePieceTrainer.train(**source(lines), model_writer=model, model_type='unigram',
         vocab_size=size, hard_vocab_limit=False, normalization_rule_name='identity', minloglevel=3, **options)
     proto = protocol.ModelProto.FromString(model.getvalue())
     return {'pieces': [p.piece for p in proto.pieces], 'scores': [p.score for p in proto.pieces]}
@@ -75,4 +86,26 @@ for i in range(10):
     lines.append(R.choice(lines))
     size = R.choice([30, 40, 60])
     cases.append({'trainer': 'sentencepiece-unigram', 'text': lines, 'size': size, 'options': {}, **unigram(lines, size)})
+ODD = ['▅', 'ab ▅ab', '▁', '▁▁ ab', 'ab▁', '\r', 'ab\r', '\t', 'ab ' * 20, 'é' * 25]
+LIMITS = [{}, {'max_sentence_length': 40}, {'max_sentence_length': 49}, {'max_sentence_length': 50}]
+for i in range(24):
+    # Lines that are not read (the mark for unknown characters, too long), that become empty, that end in
+    # a carriage return, that hold marks for spaces.
+    lines = Lines(text(R.choice(ALPHABETS[:3]), R.choice([6, 12, 40])))
+    for _ in range(R.randint(2, 8)):
+        lines.insert(R.randint(0, len(lines)), R.choice(ODD))
+    if i % 3 == 0:
+        lines.append(R.choice(lines))
+    options = LIMITS[i % len(LIMITS)]
+    size = R.choice([30, 40, 60])
+    cases.append({'trainer': 'sentencepiece-unigram', 'text': lines, 'size': size, 'options': options, **unigram(lines, size, **options)})
+    results = {tuple(sentencepiece(lines, size, **options)) for _ in range(3)}
+    results.add(tuple(sentencepiece(Lines(reversed(lines)), size, **options)))
+    if len(results) == 1:
+        cases.append({'trainer': 'sentencepiece', 'text': lines, 'size': size, 'options': options, 'pieces': list(results.pop())})
+for trainer in ['sentencepiece', 'sentencepiece-unigram']:
+    # By default lines of up to 4192 bytes are read.
+    lines = ['abc ' * 20, 'x' + 'ya' * 2096, 'xy' * 2096, 'abc cab']
+    learned = unigram(lines, 20) if trainer.endswith('unigram') else {'pieces': sentencepiece(lines, 20)}
+    cases.append({'trainer': trainer, 'text': lines, 'size': 20, 'options': {}, **learned})
 json.dump(cases, open(sys.argv[1], 'w'), ensure_ascii=False, indent=0)

@@ -35,6 +35,7 @@ mod offsets;
 mod pipeline;
 mod policy;
 mod post;
+mod sentences;
 mod session;
 mod stream;
 mod trace;
@@ -55,6 +56,7 @@ pub use pipeline::{
 };
 pub use policy::{Policy, SpecialSet, SpecialTokenError};
 pub use post::{PostProcessor, Template, TemplateError, TemplatePart};
+pub use sentences::Sentences;
 pub use session::SessionOptions;
 pub use stream::{DecodeOptions, DecodeStream};
 pub use trace::{Stretch, Trace, TracedPiece, TracedText};

@@ -207,8 +207,9 @@ pub struct MergeStep {
 
 impl BpeTrainer {
     /// SentencePiece's trainer (0.2.3) with its defaults, for text in which `▁` stands for spaces and
-    /// begins each piece: the same pieces in the same order. `script` gives the script of a
-    /// character (`pretok::script_of`).
+    /// begins each piece: the same pieces in the same order, from the lines that it reads
+    /// (`tokenizer::Sentences` takes them). `script` gives the script of a character
+    /// (`pretok::script_of`).
     #[must_use]
     pub fn sentencepiece(vocab_size: usize, script: fn(char) -> Option<u8>) -> Self {
         let mut rules = PieceRules::default();

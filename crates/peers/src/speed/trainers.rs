@@ -6,8 +6,8 @@ use std::io::{BufRead, BufReader};
 use bpe::{BpeTrainer, ByteOrder, Goal, Ties};
 use formats::Layout;
 use serde_json::{Value, json};
-use tokenizer::CorpusCounter;
 use tokenizer::lift::{self, Learned, LiftError, Preparation, Spaces, Target};
+use tokenizer::{CorpusCounter, Sentences};
 use tokenizer_core::{Model, PieceCounts, PieceRules, Silent, TokenKind, Train};
 use unigram::{Compat, SpecialToken, TrainCompat, Unigram, UnigramTrainer};
 use wordpiece::{Criterion, WordPiece, WordPieceTrainer};
@@ -25,6 +25,9 @@ pub const ALGORITHMS: [&str; 8] = [
     "bpe-preset",
     "unigram-preset",
 ];
+
+/// The longest line that presets read, in bytes: `max_sentence_length` of SentencePiece's adapter.
+const MAX_SENTENCE: usize = 1_000_000;
 
 /// A trained model, and how its text is prepared.
 pub struct Trained {
@@ -68,11 +71,24 @@ pub fn train(algorithm: &str, text: &mut dyn BufRead, vocab: usize) -> Result<Tr
     if algorithm.ends_with("-preset") {
         preparation = preparation.with_marked_spaces(Spaces::Tidy).map_err(words)?;
     }
-    // SentencePiece's sentences end before the line end; the others keep it.
-    let ends = if splitter == "metaspace" || splitter == "none" { "\r\n" } else { "" };
-    let counts = count(text, &preparation, ends)?;
-    let model = learn(algorithm, &counts, vocab)?;
+    let ends = match splitter {
+        // SentencePiece's sentences end before the newline; it keeps a carriage return.
+        _ if algorithm.ends_with("-preset") => "\n",
+        "metaspace" | "none" => "\r\n",
+        _ => "",
+    };
+    let sentences = algorithm
+        .ends_with("-preset")
+        .then(|| Sentences::new(preparation.normalizer()).with_max_len(MAX_SENTENCE));
+    let counted = count(text, &preparation, ends, sentences)?;
+    let model = learn(algorithm, &counted, vocab)?;
     Ok(Trained { model, preparation })
+}
+
+/// What trainers work on, and of lines as SentencePiece reads them the last one.
+struct Counted {
+    counts: PieceCounts,
+    last_line: Option<String>,
 }
 
 /// Counts the pieces of every line without these characters at its end.
@@ -80,23 +96,31 @@ fn count(
     text: &mut dyn BufRead,
     preparation: &Preparation,
     ends: &str,
-) -> Result<PieceCounts, String> {
+    mut sentences: Option<Sentences<'_>>,
+) -> Result<Counted, String> {
     let mut counter = CorpusCounter::new(preparation.normalizer(), preparation.splitter());
     let mut line = String::new();
     while text.read_line(&mut line).map_err(|error| error.to_string())? > 0 {
         let document = line.trim_end_matches(|c| ends.contains(c));
-        if !document.is_empty() {
+        let is_read = match &mut sentences {
+            Some(sentences) => sentences.takes(document),
+            None => !document.is_empty(),
+        };
+        if is_read {
             counter.add(&[document]).map_err(|error| error.to_string())?;
         }
         line.clear();
     }
-    counter.finish().map_err(|error| error.to_string())
+    let counts = counter.finish().map_err(|error| error.to_string())?;
+    Ok(Counted { counts, last_line: sentences.and_then(Sentences::finish) })
 }
 
-fn learn(algorithm: &str, counts: &PieceCounts, vocab: usize) -> Result<AnyModel, String> {
+fn learn(algorithm: &str, counted: &Counted, vocab: usize) -> Result<AnyModel, String> {
+    let counts = &counted.counts;
     match algorithm {
         "unigram" | "unigram-json" | "unigram-preset" => {
-            let trainer = unigram(algorithm, vocab);
+            let mut trainer = unigram(algorithm, vocab);
+            trainer.last_line = counted.last_line.clone().map(String::into_bytes);
             let model = trainer.train(counts, &mut Silent).map_err(|error| error.to_string())?;
             if algorithm != "unigram-json" {
                 return Ok(AnyModel::Unigram(model));

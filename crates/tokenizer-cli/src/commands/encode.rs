@@ -70,7 +70,12 @@ impl Encode {
             self.one(text, &tokenizer, &mut session, &options, mode, &mut out)?;
         } else {
             let source = Source { path: PathBuf::from("-"), bytes: 0 };
-            let lines = InputOptions { field: String::new(), lines: true, lossy: self.lossy };
+            let lines = InputOptions {
+                field: String::new(),
+                lines: true,
+                lossy: self.lossy,
+                sentences: None,
+            };
             let mut number = 0u64;
             input::documents(&source, &lines, &ProgressBar::hidden(), &mut |line| {
                 number += 1;

@@ -68,6 +68,9 @@ pub(crate) struct Train {
     /// reads words between spaces. The documentation says where a result can differ
     #[arg(long, value_enum, value_name = "NAME")]
     pub(crate) preset: Option<Preset>,
+    /// Lines of more bytes are left out, with --preset sentencepiece [default: 4192]
+    #[arg(long, value_name = "BYTES", conflicts_with = "counts", help_heading = "Text")]
+    pub(crate) max_sentence_length: Option<usize>,
     /// How text is cut into pieces: a name of `tok splitters`, regex:PATTERN, or a list with commas
     #[arg(long, value_name = "SPEC", help_heading = "Text")]
     pub(crate) pretok: Option<String>,

@@ -105,7 +105,8 @@ pub struct UnigramTrainer {
     /// `std` always 1. Any number trains the same model.
     pub threads: usize,
     /// For [`TrainCompat::SentencePiece`], to which it matters: the line that stands last in the text, as
-    /// it was counted. By default, or if it was not counted, the last one of those that were new.
+    /// it was counted (`tokenizer::Sentences` finds it). By default, or if it was not counted, the last
+    /// one of those that were new.
     pub last_line: Option<Vec<u8>>,
 }
 

@@ -2,6 +2,7 @@
 //! are special and under which ids.
 
 use clap::{Args, ValueEnum};
+use tokenizer::Sentences;
 use tokenizer::lift::Target;
 use tokenizer_core::{PieceRules, TokenKind};
 
@@ -108,6 +109,9 @@ impl Train {
     /// An option that the preset decides otherwise is refused: the result would not be what the
     /// preset promises.
     pub(crate) fn with_preset(mut self) -> Result<Self, Failure> {
+        if self.max_sentence_length.is_some() && !self.follows_sentencepiece() {
+            return Err(Failure::usage("--max-sentence-length needs --preset sentencepiece"));
+        }
         let (algorithm, preset) = match (self.algorithm, self.preset) {
             (_, None) => return Ok(self),
             (Algorithm::Bpe | Algorithm::Unigram, Some(Preset::SentencePiece))
@@ -160,6 +164,7 @@ impl Train {
             ));
         }
         let is_unigram = algorithm == Algorithm::Unigram;
+        self.input.sentences = Some(self.max_sentence_length.unwrap_or(Sentences::MAX_LEN));
         if algorithm == Algorithm::Bpe {
             self.unit = Some(Unit::Char);
             self.ties = Some(TieRule::SentencePiece);
