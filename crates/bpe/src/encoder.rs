@@ -114,8 +114,12 @@ impl<'m> Encoder<'m> {
                 self.table.set_size(self.size);
             }
         }
-        if self.merger.memory.as_ref().is_some_and(Memory::has_grown) {
+        if let Some(memory) = &mut self.merger.memory
+            && memory.wants_to_grow()
+        {
+            // In this order: then the memory grows into what the table leaves.
             self.table.set_size(self.later);
+            memory.grow();
         }
         self.table.encode(text, pieces, &mut self.merger, sink);
     }
@@ -184,10 +188,13 @@ fn divide(size: Size) -> (Size, Size, usize) {
     (later.short, later.long, later.ring) = (size.short * 9 / 16, size.long / 12, 0);
     let lines = size.short - later.short + size.long - later.long;
     let free = lines * LINE + size.ring * 10;
+    // Some is left for the small tables that were outgrown.
+    let free = free - free / 32;
     let memory = free.min(Memory::MOST);
     later.short += (free - memory) / LINE;
     let mut first = later;
-    first.short += memory * 11 / 32 / LINE;
+    // As much as the half that the memory grows by, and a page.
+    first.short += memory * 11 / 32 / LINE + 4096 / LINE;
     (first, later, memory)
 }
 

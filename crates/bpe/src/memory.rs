@@ -2,7 +2,6 @@
 
 use alloc::boxed::Box;
 use alloc::vec;
-use alloc::vec::Vec;
 
 use piece_table::prefetch;
 use tokenizer_core::Token;
@@ -19,9 +18,9 @@ use tokenizer_core::Token;
 pub(crate) struct Memory {
     /// `tag | 1 + place`, 0 where free. In a line each tag stands once.
     index: Box<[Line]>,
-    /// At a place: the number of bytes, then as many, the numbers of the tokens. Half as long at first;
-    /// begins again when it is full.
-    ring: Vec<u8>,
+    /// At a place: the number of bytes, then as many, the numbers of the tokens. Begins again when it is
+    /// full. In two halves, of which the second is empty at first: nothing moves when it comes.
+    ring: [Box<[u8]>; 2],
     /// The next place, and the end of the part that it is in.
     at: usize,
     end: usize,
@@ -72,6 +71,7 @@ const PLACE: u32 = (1 << PLACE_BITS) - 1;
 const WIDE: u16 = 1 << 15;
 const MOST_BYTES: usize = 255;
 const PARTS: usize = 32;
+const HALF: usize = PARTS / 2;
 
 impl Memory {
     /// More bytes it has no use for.
@@ -85,7 +85,7 @@ impl Memory {
         let part = (ring / PARTS).max(1 + MOST_BYTES);
         Self {
             index: vec![Line([0; SLOTS]); lines].into(),
-            ring: vec![0; part * (PARTS / 2)],
+            ring: [vec![0; part * HALF].into(), Box::default()],
             at: 0,
             end: part,
             part,
@@ -94,10 +94,22 @@ impl Memory {
         }
     }
 
-    /// Whether what came was more than two thirds of the memory hold: only then is it as large as was
-    /// said.
-    pub(crate) fn has_grown(&self) -> bool {
-        self.ring.len() == self.part * PARTS
+    /// Whether the first half is full and there is no second one: then nothing more is taken before
+    /// [`grow`](Self::grow) is called.
+    pub(crate) fn wants_to_grow(&self) -> bool {
+        self.at == self.part * HALF && self.ring[1].is_empty()
+    }
+
+    /// Makes the memory as large as was said.
+    pub(crate) fn grow(&mut self) {
+        self.ring[1] = vec![0; self.part * HALF].into();
+    }
+
+    /// The ring from a place to the end of its half.
+    #[inline(always)]
+    fn from(&self, place: usize) -> &[u8] {
+        let half = self.part * HALF;
+        if place < half { &self.ring[0][place..] } else { &self.ring[1][place - half..] }
     }
 
     /// Asks for the line of a hash.
@@ -115,14 +127,15 @@ impl Memory {
             found = self.index[line ^ 1].find(tag(hash));
         }
         let place = ((found & PLACE) as usize).checked_sub(1)?;
-        prefetch(&self.ring[place]);
+        prefetch(&self.from(place)[0]);
         Some(place)
     }
 
     /// The numbers of the tokens at a place that [`find`](Self::find) gave.
     #[inline(always)]
     pub(crate) fn numbers(&self, place: usize) -> impl Iterator<Item = u32> {
-        let mut rest = &self.ring[place + 1..][..usize::from(self.ring[place])];
+        let ring = self.from(place);
+        let mut rest = &ring[1..][..usize::from(ring[0])];
         core::iter::from_fn(move || {
             let (&low, others) = rest.split_first_chunk()?;
             rest = others;
@@ -157,22 +170,27 @@ impl Memory {
         if self.at + 1 + len > self.end {
             self.next_part();
         }
+        if self.wants_to_grow() {
+            return;
+        }
         let place = self.at;
-        self.ring[place] = len as u8;
-        let mut at = place + 1;
+        let half = self.part * HALF;
+        let ring = &mut self.ring[usize::from(place >= half)][place % half..];
+        ring[0] = len as u8;
+        let mut at = 1;
         for token in tokens {
             let number = token.id.0;
             let low = number as u16;
             if number < WIDE.into() {
-                self.ring[at..at + 2].copy_from_slice(&low.to_le_bytes());
+                ring[at..at + 2].copy_from_slice(&low.to_le_bytes());
                 at += 2;
             } else {
-                self.ring[at..at + 2].copy_from_slice(&(low | WIDE).to_le_bytes());
-                self.ring[at + 2] = (number >> 15) as u8;
+                ring[at..at + 2].copy_from_slice(&(low | WIDE).to_le_bytes());
+                ring[at + 2] = (number >> 15) as u8;
                 at += 3;
             }
         }
-        self.at = at;
+        self.at += at;
         let (line, tag) = (self.line(hash), tag(hash));
         let (line, slot) = [line, line ^ 1]
             .into_iter()
@@ -187,12 +205,8 @@ impl Memory {
     #[inline(never)]
     fn next_part(&mut self) {
         self.at = self.end;
-        if self.at == self.ring.len() {
-            if self.has_grown() {
-                (self.at, self.is_full) = (0, true);
-            } else {
-                self.ring.resize(self.part * PARTS, 0);
-            }
+        if self.at == self.part * PARTS {
+            (self.at, self.is_full) = (0, true);
         }
         self.end = self.at + self.part;
         if self.is_full {
@@ -220,6 +234,8 @@ fn tag(hash: u64) -> u32 {
 
 #[cfg(test)]
 mod tests {
+    use alloc::vec::Vec;
+
     use tokenizer_core::{Rng, TokenId};
 
     use super::*;
@@ -240,6 +256,10 @@ mod tests {
                 numbers.insert(0, i as u32);
                 let token = |&number| Token { id: TokenId(number), len: 1 };
                 memory.put(hash, &numbers.iter().map(token).collect::<Vec<_>>());
+                // A few are lost in between.
+                if i % 7 == 0 && memory.wants_to_grow() {
+                    memory.grow();
+                }
                 put.push((hash, numbers));
                 for (hash, numbers) in put.iter().rev().take(100) {
                     let Some(place) = memory.find(*hash) else { continue };

@@ -42,6 +42,8 @@ pub struct Bpe {
     /// Units that are no token (or an unused one), but that tokens contain, for ranks and scores
     /// only: numbers beyond the vocabulary.
     extra: HashMap<Box<[u8]>, Symbol>,
+    /// The symbols of characters beyond ASCII, where units are characters.
+    chars: CharSymbols,
     frozen: Frozen,
     /// Some unused piece of more than one unit exists, so results may have to be split again.
     splits_unused: bool,
@@ -154,42 +156,35 @@ impl Bpe {
         // Ids that ascend are ranks, each of one token.
         let (mut n_merges, mut next, mut ascend) = (0, 0, true);
         let mut fault = None;
+        let normal_len = |id: TokenId| {
+            let is_normal = kinds.get(id.index()) == Some(&TokenKind::Normal);
+            if is_normal { model.vocab.token_len(id) } else { None }
+        };
         let ranked = merges.filter_map(|(left, right, token)| {
-            let len = |id: TokenId| match kinds.get(id.index()) {
-                Some(TokenKind::Normal) => model.vocab.token_len(id).ok_or(id),
-                _ => Err(id),
-            };
-            let lens = len(left).and_then(|l| Ok((l + len(right)?, len(token)?)));
             let merge = n_merges;
             n_merges += 1;
-            match lens {
-                Ok((of_parts, of_token)) if of_parts == of_token => {
-                    reachable.set(token.0);
-                    ascend &= next <= token.0;
-                    next = token.0 + 1;
-                    return ascend.then_some((left.0, right.0, token.0));
-                }
-                _ if fault.is_some() => {}
-                Ok(_) => fault = Some(BuildErrorKind::NoProduct { merge, left, right }),
-                Err(id) => {
-                    let vocab_len = kinds.len();
-                    fault = Some(BuildErrorKind::MergeNames { merge, id, vocab_len });
-                }
+            if let Some(of_left) = normal_len(left)
+                && let Some(of_right) = normal_len(right)
+                && let Some(of_token) = normal_len(token)
+                && of_left + of_right == of_token
+            {
+                reachable.set(token.0);
+                ascend &= next <= token.0;
+                next = token.0 + 1;
+                return ascend.then_some((left.0, right.0, token.0));
+            }
+            if fault.is_none() {
+                fault = Some(merge_fault(&model.vocab, merge, [left, right, token]));
             }
             None
         });
         // As many merges as tokens at most, for they ascend.
-        let compact = if model.plain_bytes {
-            Compact::of_ranks(&model.units, kinds.len(), kinds.len(), ranked)
-        } else {
-            ranked.for_each(|_| {});
-            None
-        };
+        let compact = Compact::of_ranks(&model.units, kinds.len(), kinds.len(), ranked);
         if let Some(fault) = fault {
             return Err(BuildError::new(fault));
         }
         let makes_unit = || model.units.iter().any(|&unit| reachable.get(unit));
-        let compact = compact.filter(|_| ascend && !makes_unit());
+        let compact = compact.filter(|_| model.plain_bytes && ascend && !makes_unit());
         let compact = compact.map(|compact| (compact.pairs_of_ids(), compact));
         let Some((Some(pairs), compact)) = compact else {
             // Not byte-level, or ids that are no ranks: find everything out as always.
@@ -348,6 +343,14 @@ impl Bpe {
             && !units.contains(&NO_SYMBOL)
             && !matches!(rules, Rules::Scores(_));
         let tokens = vocab.len();
+        let mut chars = CharSymbols::none();
+        if options.alphabet == Alphabet::Char {
+            for (id, bytes, kind) in vocab.iter() {
+                if !matches!(kind, TokenKind::Byte | TokenKind::Unused) {
+                    chars.set(bytes, id.0);
+                }
+            }
+        }
         Ok(Self {
             vocab,
             rules,
@@ -361,6 +364,7 @@ impl Bpe {
             units,
             plain_bytes,
             extra: HashMap::new(),
+            chars,
             frozen: Frozen::default(),
             splits_unused: false,
             words: Default::default(),
@@ -409,13 +413,15 @@ impl Bpe {
                 kind == TokenKind::Unused && units(alphabet, bytes).nth(1).is_some()
             });
         let mut next = self.vocab.len();
+        let mut seen = SeenUnits::none();
         for (_, bytes, kind) in self.vocab.iter() {
             if !kinds.contains(&kind) {
                 continue;
             }
             for unit in units(alphabet, bytes) {
                 // The last number is `NO_SYMBOL`; a unit that gets none merges with nothing.
-                if self.vocab.get(unit).is_none()
+                if seen.is_new(unit)
+                    && self.vocab.get(unit).is_none()
                     && !self.extra.contains_key(unit)
                     && next < NO_SYMBOL as usize
                 {
@@ -425,8 +431,9 @@ impl Bpe {
             }
         }
         for (unit, &symbol) in &self.extra {
-            if let [byte] = **unit {
-                self.units[usize::from(byte)] = symbol;
+            match **unit {
+                [byte] => self.units[usize::from(byte)] = symbol,
+                _ => self.chars.set(unit, symbol),
             }
         }
         self.plain_bytes &= self.extra.is_empty();
@@ -445,9 +452,8 @@ impl Bpe {
     /// Tokens are taken shortest first, so that a token's own text is merged with everything
     /// shorter; `rank` says whether the two symbols left over become the token.
     fn prune(&mut self, rank: impl Fn(Symbol, Symbol, Symbol) -> Option<u32>) {
-        let mut order: Vec<u32> = (0..self.vocab.len() as u32).collect();
-        let len = |id: u32| self.vocab.bytes(TokenId(id)).map_or(0, <[u8]>::len);
-        order.sort_by_key(|&id| len(id));
+        let len = |id: u32| self.vocab.token_len(TokenId(id)).unwrap_or(0);
+        let order = in_order_of(self.vocab.len(), len);
         let mut pairs = PairTable::Wide(WideTable::with_capacity(self.vocab.len()));
         let mut merges = Vec::new();
         let mut reachable = Bits::new(self.vocab.len());
@@ -477,8 +483,8 @@ impl Bpe {
             }
         }
         (self.pairs, self.reachable) = (pairs, reachable);
-        merges.sort_unstable_by_key(|merge| merge.rank);
-        self.find_compact(merges.iter().copied());
+        let by_rank = in_order_of(merges.len(), |merge| merges[merge as usize].rank as usize);
+        self.find_compact(by_rank.iter().map(|&merge| merges[merge as usize]));
     }
 
     /// Fills `compact`, where pieces begin as bytes, or else `numbered` from all merges in order of rank.
@@ -570,8 +576,7 @@ impl Bpe {
     fn find_whole(&mut self) {
         let whole = match self.rules {
             Rules::Ranks => {
-                let normal = self.vocab.kinds().iter().map(|&kind| kind == TokenKind::Normal);
-                let mut whole: Bits = normal.collect();
+                let mut whole = Bits::of_kind(self.vocab.kinds(), TokenKind::Normal);
                 // Of the other kinds, those that merging makes: bytes, most often none.
                 whole.join(&self.reachable);
                 whole
@@ -763,20 +768,24 @@ impl Bpe {
             let node = match self.frozen.longest_prefix(rest) {
                 Some((id, len)) => Node { symbol: id.0, len: len as u32 },
                 None => {
-                    let unit = first_unit(self.options.alphabet, rest);
-                    let symbol = match *unit {
-                        [byte] => self.units[usize::from(byte)],
-                        _ => match self.vocab.get(unit) {
-                            Some(id) => id.0,
-                            None => self.extra.get(unit).copied().unwrap_or(NO_SYMBOL),
-                        },
-                    };
-                    Node { symbol, len: unit.len() as u32 }
+                    let (symbol, len) = self.first_symbol(rest);
+                    Node { symbol, len: len as u32 }
                 }
             };
             nodes.push(node);
             rest = &rest[node.len as usize..];
         }
+    }
+
+    /// The symbol of the first unit of a text, which is not empty, and the unit's length.
+    #[inline]
+    fn first_symbol(&self, text: &[u8]) -> (Symbol, usize) {
+        if self.options.alphabet == Alphabet::Char
+            && let (Some(c), len @ 2..) = utf8::decode(text)
+        {
+            return (self.chars.get(c), len);
+        }
+        (self.units[usize::from(text[0])], 1)
     }
 
     /// Symbols for a list of merges, unknown characters already replaced, exactly as Hugging Face
@@ -795,15 +804,13 @@ impl Bpe {
         let mut unknown: Option<Node> = None;
         let mut at = 0;
         while at < text.len() {
-            let unit = first_unit(self.options.alphabet, &text[at..]);
+            let (own_symbol, len) = self.first_symbol(&text[at..]);
+            let unit = &text[at..at + len];
             let prefix = prefix.filter(|_| at > 0 || !context.is_first).unwrap_or(b"");
             at += unit.len();
             let suffix = suffix.filter(|_| at == text.len() && context.is_last).unwrap_or(b"");
             let symbol = if prefix.is_empty() && suffix.is_empty() {
-                match *unit {
-                    [byte] => self.units[usize::from(byte)],
-                    _ => self.vocab.get(unit).map_or(NO_SYMBOL, |id| id.0),
-                }
+                own_symbol
             } else {
                 buffer.clear();
                 buffer.extend_from_slice(prefix);
@@ -914,6 +921,17 @@ impl Context {
     pub(crate) const WHOLE: Self = Self { is_first: true, is_last: true };
 }
 
+/// What is wrong with a merge of ranks (left, right, token).
+#[cold]
+#[inline(never)]
+fn merge_fault(vocab: &Vocab, merge: usize, [left, right, token]: [TokenId; 3]) -> BuildErrorKind {
+    let is_rank = |id: &TokenId| vocab.kind(*id) == Some(TokenKind::Normal);
+    match [left, right, token].into_iter().find(|id| !is_rank(id)) {
+        Some(id) => BuildErrorKind::MergeNames { merge, id, vocab_len: vocab.len() },
+        None => BuildErrorKind::NoProduct { merge, left, right },
+    }
+}
+
 /// A rank for each token that merging may make: the highest score first; equal scores, equal rank.
 fn ranks_of_scores(vocab: &Vocab, scores: &[f32]) -> Vec<Option<u32>> {
     let mergeable = |kind| matches!(kind, TokenKind::Normal | TokenKind::Unused);
@@ -956,6 +974,96 @@ pub(crate) fn units(alphabet: Alphabet, text: &[u8]) -> impl Iterator<Item = &[u
     })
 }
 
+/// The symbols of characters: a table of tables, of which only those exist that hold something.
+#[derive(Clone)]
+struct CharSymbols {
+    /// For every 64 characters the number of their table; table 0 holds nothing.
+    tables: Box<[u16]>,
+    symbols: Vec<[Symbol; 64]>,
+}
+
+impl CharSymbols {
+    fn none() -> Self {
+        Self { tables: Box::default(), symbols: vec![[NO_SYMBOL; 64]] }
+    }
+
+    /// Sets the symbol of a text if it is one character of several bytes.
+    fn set(&mut self, text: &[u8], symbol: Symbol) {
+        let (Some(&first), 2..=4) = (text.first(), text.len()) else { return };
+        let (Some(c), len) = utf8::decode(text) else { return };
+        if first.is_ascii() || len != text.len() {
+            return;
+        }
+        if self.tables.is_empty() {
+            self.tables = vec![0; (char::MAX as usize >> 6) + 1].into();
+        }
+        let table = &mut self.tables[c as usize >> 6];
+        if *table == 0 {
+            // Fewer than 2^16: there are so many times 64 characters.
+            *table = self.symbols.len() as u16;
+            self.symbols.push([NO_SYMBOL; 64]);
+        }
+        self.symbols[usize::from(*table)][c as usize & 63] = symbol;
+    }
+
+    /// The symbol of a character; [`NO_SYMBOL`] if it has none.
+    #[inline]
+    fn get(&self, c: char) -> Symbol {
+        let table = self.tables.get(c as usize >> 6).copied().unwrap_or(0);
+        self.symbols[usize::from(table)][c as usize & 63]
+    }
+}
+
+/// The bytes and the characters of the basic plane that were met: a bit each, characters first.
+struct SeenUnits(Bits);
+
+impl SeenUnits {
+    const BYTES: u32 = 1 << 16;
+
+    fn none() -> Self {
+        Self(Bits::new(Self::BYTES as usize + 256))
+    }
+
+    /// Whether a unit was not met; then it is. A character beyond the basic plane is always new.
+    #[inline]
+    fn is_new(&mut self, unit: &[u8]) -> bool {
+        let number = match *unit {
+            [byte] => Self::BYTES + u32::from(byte),
+            [a, b] => u32::from(a & 0x1F) << 6 | u32::from(b & 0x3F),
+            [a, b, c] => u32::from(a & 0xF) << 12 | u32::from(b & 0x3F) << 6 | u32::from(c & 0x3F),
+            _ => return true,
+        };
+        let is_new = !self.0.get(number);
+        self.0.set(number);
+        is_new
+    }
+}
+
+/// The numbers below `n` in order of their keys, equal keys in order of number. `O(n)` for keys up to
+/// a few times n, else `O(n log n)`.
+fn in_order_of(n: usize, key: impl Fn(u32) -> usize) -> Vec<u32> {
+    let last = (0..n as u32).map(&key).max().unwrap_or(0);
+    if last / 4 > n {
+        let mut order: Vec<u32> = (0..n as u32).collect();
+        order.sort_by_key(|&number| key(number));
+        return order;
+    }
+    let mut ends = vec![0; last + 2];
+    for number in 0..n as u32 {
+        ends[key(number) + 1] += 1;
+    }
+    for i in 1..ends.len() {
+        ends[i] += ends[i - 1];
+    }
+    let mut order = vec![0; n];
+    for number in 0..n as u32 {
+        let place: &mut usize = &mut ends[key(number)];
+        order[*place] = number;
+        *place += 1;
+    }
+    order
+}
+
 /// A set of token ids.
 #[derive(Clone)]
 struct Bits(Vec<u64>);
@@ -963,6 +1071,14 @@ struct Bits(Vec<u64>);
 impl Bits {
     fn new(len: usize) -> Self {
         Self(vec![0; len.div_ceil(64)])
+    }
+
+    /// The tokens of one kind.
+    fn of_kind(kinds: &[TokenKind], wanted: TokenKind) -> Self {
+        let word = |kinds: &[TokenKind]| {
+            kinds.iter().rev().fold(0, |word, &kind| word << 1 | u64::from(kind == wanted))
+        };
+        Self(kinds.chunks(64).map(word).collect())
     }
 
     #[inline]
@@ -981,23 +1097,5 @@ impl Bits {
 
     fn set(&mut self, id: u32) {
         self.0[id as usize / 64] |= 1 << (id % 64);
-    }
-}
-
-/// The ids from 0 on for which the iterator says so.
-impl FromIterator<bool> for Bits {
-    fn from_iter<I: IntoIterator<Item = bool>>(ids: I) -> Self {
-        let (mut words, mut word, mut n) = (Vec::new(), 0, 0);
-        for is_in in ids {
-            word |= u64::from(is_in) << (n % 64);
-            n += 1;
-            if n % 64 == 0 {
-                words.push(core::mem::take(&mut word));
-            }
-        }
-        if n % 64 != 0 {
-            words.push(word);
-        }
-        Self(words)
     }
 }

@@ -128,6 +128,7 @@ impl<'p> Tokens<'p> {
     /// Reads the tokens, for which there is room, and behind them for [`COPIED`] bytes twice.
     fn read(&mut self, n_bytes: usize) -> Result<(), UnpackError> {
         let mut reader = Reader::new(self.merges.stream);
+        let (bytes, bounds) = (&mut self.bytes[..], &mut self.bounds[..]);
         let mut end = 0;
         for place in 0..self.merges.n_tokens {
             match reader.next(place)? {
@@ -135,18 +136,18 @@ impl<'p> Tokens<'p> {
                     if left > place || right >= place {
                         return Err(UnpackError::Token(place));
                     }
-                    let (left_at, left_len) = self.place_of(left);
-                    let (right_at, right_len) = self.place_of(right);
+                    let (left_at, left_len) = place_of(bounds, left);
+                    let (right_at, right_len) = place_of(bounds, right);
                     if left_len + right_len > n_bytes - end {
                         return Err(UnpackError::Token(place));
                     }
                     let middle = end + left_len;
                     if left_len <= COPIED && right_len <= COPIED {
-                        self.bytes.copy_within(left_at..left_at + COPIED, end);
-                        self.bytes.copy_within(right_at..right_at + COPIED, middle);
+                        copy_some(bytes, left_at, end);
+                        copy_some(bytes, right_at, middle);
                     } else {
-                        self.bytes.copy_within(left_at..left_at + left_len, end);
-                        self.bytes.copy_within(right_at..right_at + right_len, middle);
+                        bytes.copy_within(left_at..left_at + left_len, end);
+                        bytes.copy_within(right_at..right_at + right_len, middle);
                     }
                     end = middle + right_len;
                 }
@@ -154,24 +155,14 @@ impl<'p> Tokens<'p> {
                     if len > n_bytes - end {
                         return Err(UnpackError::Token(place));
                     }
-                    for byte in &mut self.bytes[end..end + len] {
-                        *byte = reader.take(8)? as u8;
-                    }
+                    reader = reader.copy_bytes(&mut bytes[end..end + len])?;
                     end += len;
                 }
             }
-            self.bounds[place as usize + 1] = end as u32;
+            bounds[place as usize + 1] = end as u32;
         }
         self.bytes.truncate(end);
         Ok(())
-    }
-
-    /// Where an earlier token begins, and its length.
-    #[inline(always)]
-    fn place_of(&self, place: u32) -> (usize, usize) {
-        let place = place as usize;
-        let (start, end) = (self.bounds[place], self.bounds[place + 1]);
-        (start as usize, (end - start) as usize)
     }
 
     /// The number of tokens.
@@ -279,6 +270,21 @@ impl Iterator for MergesIter<'_> {
     }
 }
 
+/// Where an earlier token begins, and its length.
+#[inline(always)]
+fn place_of(bounds: &[u32], place: u32) -> (usize, usize) {
+    let end = bounds[place as usize + 1];
+    let start = bounds[place as usize];
+    (start as usize, (end - start) as usize)
+}
+
+/// Copies [`COPIED`] bytes.
+#[inline(always)]
+fn copy_some(bytes: &mut [u8], from: usize, to: usize) {
+    let copied: [u8; COPIED] = array(&bytes[from..from + COPIED]);
+    bytes[to..to + COPIED].copy_from_slice(&copied);
+}
+
 /// Gaps in ascending order that leave the last of `n_tokens` a rank.
 fn unpack_gaps(packed: &[u8], n_tokens: u32) -> Result<Vec<Gap>, UnpackError> {
     let number = |bytes: &[u8]| u32::from_le_bytes(array(bytes));
@@ -297,6 +303,7 @@ fn unpack_gaps(packed: &[u8], n_tokens: u32) -> Result<Vec<Gap>, UnpackError> {
     Ok(gaps)
 }
 
+#[inline(always)]
 fn array<const N: usize>(bytes: &[u8]) -> [u8; N] {
     let mut out = [0; N];
     out.copy_from_slice(bytes);
@@ -339,30 +346,46 @@ impl<'p> Reader<'p> {
     }
 
     /// The token at a place, and where its bytes are the next to be read, their number.
+    ///
+    /// What is rare works on a copy, so that the reader itself can stay in registers.
     #[inline(always)]
     fn next(&mut self, place: u32) -> Result<Packed, UnpackError> {
         let width = 32 - place.max(1).leading_zeros();
-        let (left, right) = match self.peek() {
-            // A word holds 57 bits that were not taken.
-            Some(word) if width <= 28 => {
-                let mask = (1 << width) - 1;
-                let (left, right) = (word & mask, word >> width & mask);
-                self.at += if left as u32 == place { width } else { 2 * width } as usize;
-                (left as u32, right as u32)
+        // A word holds 57 bits that were not taken.
+        if let Some(word) = self.peek()
+            && width <= 28
+        {
+            let mask = (1 << width) - 1;
+            let (left, right) = ((word & mask) as u32, (word >> width & mask) as u32);
+            if left != place {
+                self.at += 2 * width as usize;
+                return Ok(Packed::Joined { left, right });
             }
-            _ => self.parts(place, width)?,
-        };
-        if left == place {
-            return Ok(Packed::InFull { len: self.take(16)? as usize });
         }
-        Ok(Packed::Joined { left, right })
+        let (packed, behind) = self.clone().rare(place, width)?;
+        *self = behind;
+        Ok(packed)
     }
 
-    /// The parts of a token near the end of the data, or its own place twice.
+    /// A token near the end of the data, or one in full.
     #[cold]
-    fn parts(&mut self, place: u32, width: u32) -> Result<(u32, u32), UnpackError> {
+    fn rare(mut self, place: u32, width: u32) -> Result<(Packed, Self), UnpackError> {
         let left = self.take(width)?;
-        Ok((left, if left == place { place } else { self.take(width)? }))
+        let packed = if left == place {
+            Packed::InFull { len: self.take(16)? as usize }
+        } else {
+            Packed::Joined { left, right: self.take(width)? }
+        };
+        Ok((packed, self))
+    }
+
+    /// Copies the next bytes of a token in full.
+    #[cold]
+    fn copy_bytes(mut self, bytes: &mut [u8]) -> Result<Self, UnpackError> {
+        for byte in bytes {
+            *byte = self.take(8)? as u8;
+        }
+        Ok(self)
     }
 
     /// At least 57 bits that were not taken, except near the end of the data.
@@ -373,7 +396,6 @@ impl<'p> Reader<'p> {
     }
 
     /// The next `n` bits, at most 32.
-    #[cold]
     fn take(&mut self, n: u32) -> Result<u32, UnpackError> {
         let word = match self.peek() {
             Some(word) => word,

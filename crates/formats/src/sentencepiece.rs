@@ -30,8 +30,8 @@
 //! ```
 
 use core::fmt;
-use std::collections::HashMap;
 
+use hashbrown::HashMap;
 use tokenizer_core::TokenKind;
 
 use crate::error::quoted;
@@ -789,11 +789,11 @@ impl SentencePieceModel {
     fn check_pieces(&self) -> core::result::Result<(), PieceFault> {
         let byte_fallback = self.trainer().byte_fallback();
         // Normal and reserved pieces are apart: a control symbol may be spelled as a piece.
-        let mut seen: [HashMap<&str, usize>; 2] = [HashMap::new(), HashMap::new()];
+        let mut seen = [HashMap::with_capacity(self.pieces.len()), HashMap::new()];
         let mut bytes = [None; 256];
         let mut unknown = None;
         for (id, Piece { piece, score, kind }) in self.pieces.iter().enumerate() {
-            let text = quoted(piece);
+            let text = || quoted(piece);
             let fault = |kind, what: String| Err(PieceFault { piece: Some(id), kind, what });
             if piece.is_empty() {
                 return fault(ErrorKind::Missing, format!("piece {id} is empty"));
@@ -804,19 +804,22 @@ impl SentencePieceModel {
                 return fault(ErrorKind::Limit, what);
             }
             if !score.is_finite() {
-                return fault(ErrorKind::Invalid, format!("piece {id} {text} has score {score}"));
+                return fault(
+                    ErrorKind::Invalid,
+                    format!("piece {id} {} has score {score}", text()),
+                );
             }
             // An unused piece of one NUL marks an id that is taken.
             if piece == "\0" && kind == TokenKind::Unused {
                 continue;
             }
             if piece.contains('\0') {
-                return fault(ErrorKind::Invalid, format!("piece {id} {text} holds a NUL"));
+                return fault(ErrorKind::Invalid, format!("piece {id} {} holds a NUL", text()));
             }
             let reserved =
                 matches!(kind, TokenKind::Control | TokenKind::Unknown | TokenKind::Byte);
             if let Some(first) = seen[usize::from(reserved)].insert(piece, id) {
-                let what = format!("piece {id} {text} repeats piece {first}");
+                let what = format!("piece {id} {} repeats piece {first}", text());
                 return fault(ErrorKind::Duplicate, what);
             }
             match kind {
@@ -827,13 +830,13 @@ impl SentencePieceModel {
                     }
                 }
                 TokenKind::Byte if !byte_fallback => {
-                    let what = format!("byte piece {id} {text}, but byte_fallback is false");
+                    let what = format!("byte piece {id} {}, but byte_fallback is false", text());
                     return fault(ErrorKind::Invalid, what);
                 }
                 TokenKind::Byte => match parse_byte_piece(piece) {
                     Some(byte) => bytes[usize::from(byte)] = Some(id),
                     None => {
-                        let what = format!("byte piece {id} is {text}, not <0x00> to <0xFF>");
+                        let what = format!("byte piece {id} is {}, not <0x00> to <0xFF>", text());
                         return fault(ErrorKind::Invalid, what);
                     }
                 },

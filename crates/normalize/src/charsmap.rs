@@ -10,6 +10,7 @@ use alloc::vec::Vec;
 use core::fmt;
 
 use hashbrown::HashMap;
+use tokenizer_core::utf8;
 
 use crate::layout::{self, FAR, HAS_VALUE, VALUE};
 
@@ -206,8 +207,7 @@ impl Charsmap {
                 }
                 let below = at ^ unit.offset();
                 let target = self.value_below(at, unit).map(|value| self.text(value));
-                if let Ok(text) = core::str::from_utf8(&bytes[..len]) {
-                    let c = text.chars().next().expect("there is a byte");
+                if let Some(c) = utf8::decode(&bytes[..len]).0 {
                     let goes_on = children.of(below).any(|child| child.1.label() != 0);
                     each(CharStep { c, is_first, goes_on, target });
                     if goes_on && visited.get(below) == Some(&false) {
@@ -239,8 +239,7 @@ impl Charsmap {
                 let mut bytes = bytes;
                 bytes[len] = unit.label() as u8;
                 let below = at ^ unit.offset();
-                if let Ok(text) = core::str::from_utf8(&bytes[..=len]) {
-                    let c = text.chars().next().expect("there is a byte");
+                if let Some(c) = utf8::decode(&bytes[..=len]).0 {
                     firsts.clear();
                     let all = self.firsts_below(&children, below, &mut steps, &mut firsts);
                     if !all || !firsts.is_empty() {
@@ -360,7 +359,9 @@ impl Charsmap {
 
     fn text(&self, value: usize) -> &str {
         let text = self.texts.get(value..).unwrap_or_default();
-        text.split('\0').next().unwrap_or_default()
+        // Most texts are a character or two, for which a search by words costs more.
+        let end = text.bytes().position(|byte| byte == 0).unwrap_or(text.len());
+        &text[..end]
     }
 }
 

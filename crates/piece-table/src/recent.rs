@@ -187,8 +187,9 @@ pub(crate) struct Recent {
 /// A session that asked for so many pieces has an archive, if it may have one.
 const ASKED_BEFORE_ARCHIVE: usize = 1024;
 
-/// Tables begin with so many lines, and grow by this factor when an eighth as many pieces had to
-/// go: a session for one short text is cheap, and one for much text soon has its final size.
+/// Tables begin with so many lines, and grow by this factor or to their final size when an eighth as
+/// many pieces had to go: a session for one short text is cheap, and one for much text soon has its
+/// final size.
 const FIRST: usize = 32;
 const GROWTH: usize = 8;
 
@@ -210,15 +211,20 @@ impl Recent {
         self.size
     }
 
-    /// Takes another size. What it has no room for is forgotten, and what the ring holds.
+    /// Takes another size. A table that becomes smaller forgets all, so that it need not stand beside the
+    /// one before; and so does the ring.
     #[cold]
     #[inline(never)]
     pub(crate) fn resize(&mut self, size: Size) {
-        if self.short.count() > size.short {
-            self.resize_short(size.short);
+        if self.short.count() > size.short.max(2).next_multiple_of(2) {
+            self.short = Lines::new(0);
+            self.short = Lines::new(size.short);
+            self.lost_short = 0;
         }
-        if self.long.count() > size.long {
-            self.resize_long(size.long);
+        if self.long.count() > size.long.max(2).next_multiple_of(2) {
+            self.long = Lines::new(0);
+            self.long = Lines::new(size.long);
+            self.lost_long = 0;
         }
         self.ring = Ring::new(size.ring);
         (self.archive, self.asked) = (None, 0);
@@ -368,7 +374,7 @@ impl Recent {
     #[cold]
     #[inline(never)]
     fn grow_short(&mut self) {
-        self.resize_short((self.short.count() * GROWTH).min(self.size.short));
+        self.resize_short(grown(self.short.count(), self.size.short));
     }
 
     fn resize_short(&mut self, count: usize) {
@@ -394,7 +400,7 @@ impl Recent {
     #[cold]
     #[inline(never)]
     fn grow_long(&mut self) {
-        self.resize_long((self.long.count() * GROWTH).min(self.size.long));
+        self.resize_long(grown(self.long.count(), self.size.long));
     }
 
     fn resize_long(&mut self, count: usize) {
@@ -404,6 +410,13 @@ impl Recent {
             place(&mut self.long, slot.key.hash(), *slot);
         }
     }
+}
+
+/// The next number of lines of a table with `count` of them and `most` at last. Not one near the last:
+/// the memory of a table that was outgrown is often of no more use.
+fn grown(count: usize, most: usize) -> usize {
+    let next = count * GROWTH;
+    if next < most / 4 { next } else { most }
 }
 
 fn put(lines: &mut Lines<Bucket>, key: Key, hash: u64, words: [Word; MOST]) -> bool {

@@ -280,8 +280,9 @@ impl Vocab {
     #[inline]
     #[must_use]
     pub fn token_len(&self, id: TokenId) -> Option<usize> {
-        let bounds = self.tokens.bounds.get(id.index()..id.index() + 2)?;
-        Some((bounds[1] - bounds[0]) as usize)
+        let bounds = &self.tokens.bounds[..];
+        let end = *bounds.get(id.index() + 1)?;
+        Some((end - bounds[id.index()]) as usize)
     }
 
     /// The kind of a token, or `None` if there is no such id.

@@ -170,7 +170,7 @@ impl Parts {
         if let Some(truncation) = &self.truncation {
             truncation.check(self.post_processor.added(false)).map_err(PartsError::Truncation)?;
         }
-        let lane = Lane::of(&self).filter(|_| !added.has_normalized());
+        let lane = if added.has_normalized() { None } else { Lane::of(&self) };
         let any = |wanted: fn(&DecodeStep) -> bool| self.decoder.iter().any(wanted);
         let takes_bytes =
             any(|step| matches!(step, DecodeStep::Bytes | DecodeStep::SentencePieceBytes));

@@ -81,8 +81,8 @@ impl Tokenizer {
     ///
     /// For servers, which would rather wait before the first request than in it, and for programs that
     /// are going to encode much; a program that encodes a short text is done earlier without. It takes
-    /// about 10 ms for `cl100k_base`, in proportion to the vocabulary; models other than BPE have
-    /// nothing to prepare.
+    /// about 10 ms for `cl100k_base`, in proportion to the vocabulary; what is neither byte-level BPE nor has
+    /// a [lane](Self::has_lane) has nothing to prepare.
     ///
     /// ```
     /// use tokenizer::{TiktokenEncoding, Tokenizer};
@@ -94,6 +94,9 @@ impl Tokenizer {
     /// ```
     pub fn prepare(&self) {
         self.parts.model.prepare();
+        if let Some(lane) = self.lane() {
+            lane.known(&self.parts);
+        }
     }
 }
 

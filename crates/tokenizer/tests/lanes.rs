@@ -376,6 +376,10 @@ impl Drop for Shown<'_> {
 fn try_out(mut parts: Parts, rng: &mut Rng, alphabet: &[&str]) -> bool {
     parts.added_tokens = added(rng);
     let tokenizer = parts.build().unwrap();
+    // What sessions build that met much.
+    if rng.below(2) == 0 {
+        tokenizer.prepare();
+    }
     let mut session = tokenizer.session();
     let _on_failure = Shown(&tokenizer);
     let mut batch = tokenizer.batch();
@@ -397,41 +401,69 @@ fn try_out(mut parts: Parts, rng: &mut Rng, alphabet: &[&str]) -> bool {
     tokenizer.has_lane()
 }
 
+/// A random model of SentencePiece with its normalizer.
+fn sentencepiece_parts(rng: &mut Rng, alphabet: &[&str], is_bpe: bool) -> Option<Parts> {
+    let model: Box<dyn Model> = if is_bpe {
+        Box::new(random_bpe(rng, alphabet, true)?)
+    } else {
+        Box::new(random_unigram(rng, alphabet, Compat::SentencePiece)?)
+    };
+    let mut spaces = SpaceOptions::default();
+    spaces.add_dummy_prefix = rng.below(4) > 0;
+    spaces.remove_extra_whitespaces = rng.below(2) == 0;
+    spaces.escape_whitespaces = rng.below(8) > 0;
+    spaces.treat_whitespace_as_suffix = rng.below(8) == 0;
+    let user_defined: Vec<String> = model
+        .vocab()
+        .iter()
+        .filter(|token| token.2 == TokenKind::UserDefined && rng.below(8) > 0)
+        .map(|token| String::from_utf8(token.1.to_vec()).unwrap())
+        .collect();
+    let normalizer = SentencePieceNormalizer::new(random_charsmap(rng, alphabet))
+        .with_spaces(spaces)
+        .with_user_defined(user_defined.into_iter().collect());
+    let mut parts = Parts::new(model);
+    parts.normalizer = Some(Box::new(normalizer));
+    Some(parts)
+}
+
 #[test]
 fn sentencepiece_models() {
     let mut rng = Rng::new(101);
     let mut lanes = [0, 0];
     for round in 0..1500 {
         let alphabet = few(&mut rng);
-        let is_bpe = round % 2 == 0;
-        let model: Box<dyn Model> = if is_bpe {
-            let Some(model) = random_bpe(&mut rng, &alphabet, true) else { continue };
-            Box::new(model)
-        } else {
-            let Some(model) = random_unigram(&mut rng, &alphabet, Compat::SentencePiece) else {
-                continue;
-            };
-            Box::new(model)
-        };
-        let mut spaces = SpaceOptions::default();
-        spaces.add_dummy_prefix = rng.below(4) > 0;
-        spaces.remove_extra_whitespaces = rng.below(2) == 0;
-        spaces.escape_whitespaces = rng.below(8) > 0;
-        spaces.treat_whitespace_as_suffix = rng.below(8) == 0;
-        let user_defined: Vec<String> = model
-            .vocab()
-            .iter()
-            .filter(|token| token.2 == TokenKind::UserDefined && rng.below(8) > 0)
-            .map(|token| String::from_utf8(token.1.to_vec()).unwrap())
-            .collect();
-        let normalizer = SentencePieceNormalizer::new(random_charsmap(&mut rng, &alphabet))
-            .with_spaces(spaces)
-            .with_user_defined(user_defined.into_iter().collect());
-        let mut parts = Parts::new(model);
-        parts.normalizer = Some(Box::new(normalizer));
+        let parts = sentencepiece_parts(&mut rng, &alphabet, round % 2 == 0);
+        let Some(parts) = parts else { continue };
         lanes[round % 2] += usize::from(try_out(parts, &mut rng, &alphabet));
     }
     assert!(lanes.iter().all(|&n| n > 80), "{lanes:?} lanes");
+}
+
+/// A lane gives up looking for units where nearly all are new.
+#[test]
+fn characters_that_are_new_are_encoded_together() {
+    let mut rng = Rng::new(108);
+    let mut lanes = 0;
+    for round in 0..240 {
+        let alphabet = few(&mut rng);
+        let parts = sentencepiece_parts(&mut rng, &alphabet, round % 2 == 0);
+        let Some(tokenizer) = parts.map(|parts| parts.build().unwrap()) else { continue };
+        if !tokenizer.has_lane() {
+            continue;
+        }
+        lanes += 1;
+        let mut text = String::new();
+        for _ in 0..8_000 {
+            if rng.below(16) == 0 {
+                text.push_str(alphabet[rng.below(alphabet.len() as u64) as usize]);
+            } else {
+                text.extend(char::from_u32(rng.below(0x11_0000) as u32));
+            }
+        }
+        check(&mut tokenizer.session(), &text);
+    }
+    assert!(lanes > 20, "{lanes} lanes");
 }
 
 /// What Hugging Face's files do to mark spaces: by normalizers, or by Metaspace; and a splitter at

@@ -1,9 +1,10 @@
 use alloc::boxed::Box;
-use alloc::collections::BTreeMap;
 use alloc::vec::Vec;
 use core::fmt;
 
-use tokenizer_core::{Decode, DecodeError, Encode, Model, Token, TokenId, TokenKind, Vocab};
+use tokenizer_core::{
+    Decode, DecodeError, Encode, Model, Token, TokenId, TokenKind, Vocab, sort_by_bytes,
+};
 
 use crate::error::{BuildError, Kind};
 use crate::trie::DoubleArray;
@@ -134,27 +135,34 @@ impl Unigram {
 
         let min_score = least_score(&vocab, &scores, options.compat).unwrap_or(0.0);
 
-        let mut keys: BTreeMap<Vec<u8>, u32> = BTreeMap::new();
+        let byte_names: Vec<[u8; 6]> = (0..=u8::MAX).map(byte_piece).collect();
+        let mut keys: Vec<(&[u8], u32)> = Vec::with_capacity(vocab.len());
         let mut lens = Vec::with_capacity(vocab.len());
         for (id, bytes, kind) in vocab.iter() {
             let text = match kind {
-                TokenKind::Normal | TokenKind::UserDefined => bytes.to_vec(),
-                TokenKind::Unknown | TokenKind::Control if hugging_face => bytes.to_vec(),
-                TokenKind::Byte if hugging_face => byte_piece(bytes[0]).to_vec(),
-                _ => Vec::new(),
+                TokenKind::Normal | TokenKind::UserDefined => bytes,
+                TokenKind::Unknown | TokenKind::Control if hugging_face => bytes,
+                TokenKind::Byte if hugging_face => &byte_names[usize::from(bytes[0])],
+                _ => &[],
             };
             lens.push(text.len() as u32);
             if !text.is_empty() {
-                // A token that spells a byte's name comes before that byte.
-                let by_name = kind == TokenKind::Byte;
-                let entry = keys.entry(text).or_insert(id.0);
-                if !by_name {
-                    *entry = id.0;
-                }
+                keys.push((text, id.0));
             }
         }
-        let sorted: Vec<(&[u8], u32)> =
-            keys.iter().map(|(key, &id)| (key.as_slice(), id)).collect();
+        sort_by_bytes(&mut keys);
+        let mut sorted: Vec<(&[u8], u32)> = Vec::with_capacity(keys.len());
+        for (text, id) in keys {
+            match sorted.last_mut() {
+                Some((last, kept)) if *last == text => {
+                    // A token that spells a byte's name comes before that byte.
+                    if vocab.kind(TokenId(id)) != Some(TokenKind::Byte) {
+                        *kept = id;
+                    }
+                }
+                _ => sorted.push((text, id)),
+            }
+        }
         let max_len = sorted.iter().map(|key| key.0.len()).max().unwrap_or(0);
         let trie = DoubleArray::build(&sorted)
             .map_err(|_| BuildError::new(Kind::TooLarge { tokens: vocab.len() }))?;

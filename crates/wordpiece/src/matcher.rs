@@ -12,6 +12,8 @@
 use alloc::collections::VecDeque;
 use alloc::vec::Vec;
 
+use tokenizer_core::sort_by_bytes;
+
 /// Where nothing matches after the pops.
 pub(crate) const STUCK: u32 = u32::MAX;
 
@@ -64,7 +66,7 @@ impl Matcher {
         prefix: &[u8],
     ) -> Result<Self, TooLarge> {
         let mut initial: Vec<_> = tokens.collect();
-        initial.sort_unstable();
+        sort_by_bytes(&mut initial);
         let mut builder = Builder::default();
         builder.matcher.continuation = builder.root()?;
         if prefix.is_empty() {

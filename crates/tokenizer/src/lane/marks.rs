@@ -95,8 +95,9 @@ impl Marks {
     pub(crate) fn of(parts: &Parts) -> Option<Self> {
         let shape = Shape::of(parts)?;
         let tokens = Tokens::of(parts.model.as_ref(), &shape)?;
-        let classes = Classes::new(&shape, &tokens)?;
-        let pairs = Pairs::new(&shape, &tokens, &classes)?;
+        let matching: Vec<&[u8]> = tokens.matching().collect();
+        let classes = Classes::new(&shape, &tokens, &matching)?;
+        let pairs = Pairs::new(&shape, &tokens, &matching, &classes)?;
         Some(Self {
             lead: shape.lead,
             strip: shape.strip,

@@ -16,6 +16,7 @@ mod words;
 
 use std::borrow::Cow;
 use std::num::NonZeroUsize;
+use std::sync::OnceLock;
 
 use piece_table::{Key, PieceTable, Sink, Size};
 use tokenizer_core::{Encode, Span, Token, TokenId, TokenKind};
@@ -30,8 +31,9 @@ use crate::pipeline::Parts;
 /// The lane of a tokenizer, proved for its parts.
 pub(crate) struct Lane {
     kind: Kind,
-    /// The units that are tokens of the model, and what becomes of them.
-    known: piece_table::Words,
+    /// The units that are tokens of the model, and what becomes of them. Built when a session has met
+    /// enough to make it worth it.
+    known: OnceLock<piece_table::Words>,
 }
 
 enum Kind {
@@ -46,8 +48,13 @@ impl Lane {
         let marks = || Marks::of(parts).map(|marks| Kind::Marks(Box::new(marks)));
         let spaces = || Spaces::of(parts).map(|spaces| Kind::Spaces(Box::new(spaces)));
         let kind = words.or_else(marks).or_else(spaces)?;
-        let known = known_units(&kind, parts);
-        Some(Self { kind, known })
+        Some(Self { kind, known: OnceLock::new() })
+    }
+
+    /// The units that are tokens of the model, for the parts that the lane was proved for. The first
+    /// call builds them.
+    pub(crate) fn known(&self, parts: &Parts) -> &piece_table::Words {
+        self.known.get_or_init(|| known_units(self, parts))
     }
 
     /// Places about every `size` bytes at which a stretch of text may be taken apart: the ids of the
@@ -87,17 +94,17 @@ impl Part {
 }
 
 /// Encodes every token of the vocabulary that is a unit when it stands in a text. `O(n)` for n
-/// tokens; some ten milliseconds for the usual ones.
-fn known_units(kind: &Kind, parts: &Parts) -> piece_table::Words {
+/// tokens; five to fifteen milliseconds for the usual ones.
+fn known_units(lane: &Lane, parts: &Parts) -> piece_table::Words {
     let vocab = parts.model.vocab();
     let mut known = piece_table::Words::builder(vocab.len());
-    let mut engine = Engine::new(kind, parts);
+    let mut engine = Engine::new(lane, parts);
     let mut encoder = parts.model.encoder();
     let (mut units, mut tokens) = (Vec::new(), Vec::new());
     for (_, bytes, token) in vocab.iter() {
         let is_text = matches!(token, TokenKind::Normal | TokenKind::UserDefined);
         let Ok(text) = str::from_utf8(bytes) else { continue };
-        let text = match kind {
+        let text = match &lane.kind {
             Kind::Words(_) => Cow::Borrowed(text),
             Kind::Marks(_) | Kind::Spaces(_) => Cow::Owned(text.replace('\u{2581}', " ")),
         };
@@ -105,7 +112,7 @@ fn known_units(kind: &Kind, parts: &Parts) -> piece_table::Words {
             continue;
         }
         units.clear();
-        match kind {
+        match &lane.kind {
             Kind::Words(lane) => lane.cut(text.as_bytes(), 0, usize::MAX, &mut units),
             Kind::Marks(lane) => lane.cut(text.as_bytes(), 0, usize::MAX, &mut units),
             Kind::Spaces(lane) => lane.cut(text.as_bytes(), 0, usize::MAX, &mut units),
@@ -134,6 +141,52 @@ pub(crate) struct LaneSession<'t> {
     after_unknown: bool,
     /// For each unit that goes on with the sum of those before a header, and its steps.
     steps: Vec<Token>,
+    novelty: Novelty,
+}
+
+/// Whether the units that come lately are short and nearly all new, as in random characters: then
+/// encoding many of them together costs less than looking for each.
+#[derive(Default)]
+struct Novelty {
+    /// Batches in a row of which that was true.
+    new: u32,
+    /// So many batches are not looked for.
+    skips: u32,
+}
+
+impl Novelty {
+    /// So many batches in a row must be new.
+    const PATIENCE: u32 = 4;
+    /// So many are not looked for then, before the next one is.
+    const SKIPS: u32 = 15;
+    /// Bytes of a short unit, on average.
+    const SHORT: usize = 6;
+
+    /// Whether the next batch is not to be looked for.
+    fn skips(&mut self) -> bool {
+        let skips = self.skips > 0;
+        self.skips = self.skips.saturating_sub(1);
+        skips
+    }
+
+    /// Takes note of a batch that was looked for, of which so many units were not found.
+    fn note(&mut self, units: &[Span], asked: usize) {
+        let (Some(first), Some(last)) = (units.first(), units.last()) else { return };
+        let are_short = last.end - first.start <= Self::SHORT * units.len();
+        let is_new = are_short && units.len() >= UNITS / 2 && asked * 16 > units.len() * 15;
+        self.new = if is_new { (self.new + 1).min(Self::PATIENCE) } else { 0 };
+        if self.new == Self::PATIENCE {
+            self.skips = Self::SKIPS;
+        }
+    }
+}
+
+/// Where a part of a text ends that is encoded as it stands.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum End {
+    Inside,
+    /// Where spaces are removed.
+    OfText,
 }
 
 /// How many blocks of 64 bytes are looked at together.
@@ -141,6 +194,10 @@ const BLOCKS: usize = 8;
 
 /// So many units are cut before they are looked up.
 const UNITS: usize = 512;
+
+/// A session that asked for so many units has those built that are tokens: that costs as much as
+/// asking for some ten thousand, and a program that encodes a short text never pays for it.
+const ASKED_BEFORE_KNOWN: usize = 4096;
 
 impl<'t> LaneSession<'t> {
     pub(crate) fn new(lane: &'t Lane, parts: &'t Parts, memory: usize) -> Self {
@@ -150,15 +207,16 @@ impl<'t> LaneSession<'t> {
         };
         let size = Size::archived(memory);
         Self {
-            engine: Engine::new(&lane.kind, parts),
+            engine: Engine::new(lane, parts),
             direct,
-            table: PieceTable::with_size(Some(&lane.known), size),
+            table: PieceTable::with_size(lane.known.get(), size),
             units: Vec::new(),
             tokens: Vec::new(),
             lead: String::new(),
             lower: Vec::new(),
             after_unknown: false,
             steps: Vec::new(),
+            novelty: Novelty::default(),
         }
     }
 
@@ -175,7 +233,7 @@ impl<'t> LaneSession<'t> {
         enough: impl Fn(&S) -> bool,
     ) {
         let mut direct = self.direct.take();
-        match (&mut direct, self.engine.kind) {
+        match (&mut direct, &self.engine.lane.kind) {
             (_, Kind::Words(lane)) => self.run_words(lane, text, part, encoder, out, enough),
             (_, Kind::Spaces(lane)) => self.run_spaces(lane, text, encoder, out, enough),
             (None, Kind::Marks(lane)) => self.run_marks(lane, text, is_first, encoder, out, enough),
@@ -209,9 +267,11 @@ impl<'t> LaneSession<'t> {
                 at = first.end;
             }
         }
-        let mut miss =
-            |unit: &[u8], tokens: &mut Vec<Token>| engine.encode(as_text(unit), encoder, tokens);
         while at < bytes.len() && !enough(out) {
+            engine.know_more(table);
+            let mut miss = |unit: &[u8], tokens: &mut Vec<Token>| {
+                engine.encode(as_text(unit), encoder, tokens);
+            };
             units.clear();
             let start = at;
             at = lane.cut(bytes, at, UNITS, units);
@@ -256,6 +316,7 @@ impl<'t> LaneSession<'t> {
             units.clear();
             at = lane.cut(bytes, at, UNITS, units);
             let last = units.pop_if(|_| at == bytes.len() && !lane.is_plain_end(bytes));
+            engine.know_more(table);
             let mut miss = |unit: &[u8], tokens: &mut Vec<Token>| {
                 engine.encode(as_text(unit), encoder, tokens);
             };
@@ -292,7 +353,7 @@ impl<'t> LaneSession<'t> {
             lead.push(' ');
             lead.push_str(&text[..at]);
             if at == text.len() && !lane.is_plain_end(bytes) {
-                self.last_of_marks(lane, &lead, &mut sum, encoder, out);
+                self.encode_part(lane, &lead, End::OfText, &mut sum, encoder, out);
             } else {
                 let unit = Span::new(0, lead.len());
                 self.look_up(lane, &lead, &[unit], &mut sum, encoder, out);
@@ -304,9 +365,21 @@ impl<'t> LaneSession<'t> {
             at = lane.cut(bytes, at, UNITS, &mut units);
             let last =
                 if at == bytes.len() && !lane.is_plain_end(bytes) { units.pop() } else { None };
-            self.look_up(lane, text, &units, &mut sum, encoder, out);
+            match (units.first(), units.last()) {
+                (Some(first), Some(last)) if self.novelty.skips() => {
+                    // What may be cut between needs not be.
+                    let part = &text[first.start..last.end];
+                    self.encode_part(lane, part, End::Inside, &mut sum, encoder, out);
+                }
+                _ => {
+                    let asked = self.engine.asked;
+                    self.look_up(lane, text, &units, &mut sum, encoder, out);
+                    self.novelty.note(&units, self.engine.asked - asked);
+                }
+            }
             if let Some(last) = last {
-                self.last_of_marks(lane, &text[last.range()], &mut sum, encoder, out);
+                let last = &text[last.range()];
+                self.encode_part(lane, last, End::OfText, &mut sum, encoder, out);
             }
         }
         self.units = units;
@@ -323,6 +396,7 @@ impl<'t> LaneSession<'t> {
         out: &mut S,
     ) {
         let Self { engine, table, tokens, steps, after_unknown, .. } = self;
+        engine.know_more(table);
         let mut miss =
             |unit: &[u8], tokens: &mut Vec<Token>| engine.encode(as_text(unit), encoder, tokens);
         if !lane.sums {
@@ -360,19 +434,23 @@ impl<'t> LaneSession<'t> {
         }
     }
 
-    /// Gives out the tokens of a unit at the end of the text, where spaces are removed.
-    fn last_of_marks<S: Sink>(
+    /// Gives out the tokens of a part of the text from the beginning of a unit to the end of one,
+    /// without looking for it.
+    fn encode_part<S: Sink>(
         &mut self,
         lane: &'t Marks,
-        unit: &str,
+        part: &str,
+        end: End,
         sum: &mut f32,
         encoder: &mut dyn Encode,
         out: &mut S,
     ) {
         let Self { engine, tokens, after_unknown, .. } = self;
         let Engine { rewrite, sums, text, scratch, .. } = engine;
-        lane.normalize(*rewrite, unit, text);
-        lane.strip_end(text);
+        lane.normalize(*rewrite, part, text);
+        if end == End::OfText {
+            lane.strip_end(text);
+        }
         tokens.clear();
         match sums {
             Some(sums) => {
@@ -389,7 +467,7 @@ impl<'t> LaneSession<'t> {
 
 /// What encodes a unit that was not met lately.
 struct Engine<'t> {
-    kind: &'t Kind,
+    lane: &'t Lane,
     parts: &'t Parts,
     /// What lanes of marks do to characters.
     rewrite: Rewrite<'t>,
@@ -397,11 +475,13 @@ struct Engine<'t> {
     sums: Option<UnitSession<'t>>,
     scratch: Scratch,
     text: String,
+    /// How many units were encoded.
+    asked: usize,
 }
 
 impl<'t> Engine<'t> {
-    fn new(kind: &'t Kind, parts: &'t Parts) -> Self {
-        let sums = match kind {
+    fn new(lane: &'t Lane, parts: &'t Parts) -> Self {
+        let sums = match &lane.kind {
             Kind::Marks(marks) if marks.sums => {
                 let model = parts.model.as_any().and_then(|model| model.downcast_ref::<Unigram>());
                 let session = model.and_then(UnitSession::new);
@@ -410,20 +490,30 @@ impl<'t> Engine<'t> {
             _ => None,
         };
         Self {
-            kind,
+            lane,
             parts,
             rewrite: Rewrite::of(parts),
             sums,
             scratch: Scratch::default(),
             text: String::new(),
+            asked: 0,
+        }
+    }
+
+    /// Puts the units that are tokens behind the table, once that is worth it.
+    #[inline]
+    fn know_more(&self, table: &mut PieceTable<'t>) {
+        if self.asked > ASKED_BEFORE_KNOWN && !table.has_words() {
+            table.set_words(self.lane.known(self.parts));
         }
     }
 
     /// Appends what the table keeps of a unit: its tokens (their lengths say nothing), or where
     /// sums count a header and the steps of its path.
     fn encode(&mut self, unit: &str, encoder: &mut dyn Encode, tokens: &mut Vec<Token>) {
+        self.asked += 1;
         let first = tokens.len();
-        match self.kind {
+        match &self.lane.kind {
             Kind::Words(lane) => {
                 lane.encode(self.parts, &mut self.scratch, unit, true, encoder, tokens);
                 forget_lengths(unit, &mut tokens[first..]);

@@ -27,6 +27,8 @@ impl Tokenizer {
         let model_type =
             document.model_type().map_err(|error| LowerError::caused("trainer_spec", error))?;
         let mut vocab = Vocab::builder();
+        let bytes = document.pieces.iter().map(|piece| piece.piece.len()).sum();
+        vocab.reserve(document.pieces.len(), bytes);
         let mut scores = Vec::with_capacity(document.pieces.len());
         for piece in document.pieces.iter() {
             let fail = |error| LowerError::caused("pieces", error);

@@ -1,11 +1,10 @@
 //! tokenizer.json, as Hugging Face tokenizers 0.23 reads it.
 
-use std::collections::HashSet;
-
 use bpe::{Alphabet, Bpe, BpeOptions, EndOfWord};
 use formats::sentencepiece::parse_byte_piece;
 use formats::tokenizer_json as doc;
 use formats::{IdMap, byte_level};
+use hashbrown::{HashMap, HashSet};
 use tokenizer_core::{Model, Normalize, TokenId, TokenKind, Vocab, VocabBuilder};
 use unigram::{Compat, Unigram, UnigramOptions};
 use wordpiece::WordPiece;
@@ -179,10 +178,11 @@ fn ends_in_byte_level(normalizer: Option<&doc::Normalizer>) -> bool {
 
 /// Builds a vocabulary whose ids may have gaps: what is missing is `Unused`.
 fn vocab_of<'t>(
-    tokens: impl Iterator<Item = (u32, &'t str)>,
+    tokens: impl ExactSizeIterator<Item = (u32, &'t str)>,
     mut add: impl FnMut(&mut VocabBuilder, &'t str) -> Result<(), tokenizer_core::VocabError>,
 ) -> Result<Vocab, LowerError> {
     let mut vocab = Vocab::builder();
+    vocab.reserve(tokens.len(), 0);
     for (id, token) in tokens {
         fill_to(&mut vocab, id, "model.vocab")?;
         add(&mut vocab, token).map_err(|error| LowerError::caused("model.vocab", error))?;
@@ -316,7 +316,7 @@ fn lower_word_level(
 
 fn lower_unigram(model: &doc::Unigram, special: &HashSet<&str>) -> Result<Unigram, LowerError> {
     // A piece that is there twice has the last id.
-    let mut last: std::collections::HashMap<&str, usize> = std::collections::HashMap::new();
+    let mut last: HashMap<&str, usize> = HashMap::with_capacity(model.pieces.len());
     for (id, piece) in model.pieces.iter().enumerate() {
         last.insert(piece, id);
     }

@@ -81,8 +81,8 @@ pub(super) struct Classes {
 }
 
 impl Classes {
-    /// `None` if the rules do not allow a proof.
-    pub(super) fn new(shape: &Shape<'_>, tokens: &Tokens<'_>) -> Option<Self> {
+    /// `None` if the rules do not allow a proof. `matching` are the tokens that match text.
+    pub(super) fn new(shape: &Shape<'_>, tokens: &Tokens<'_>, matching: &[&[u8]]) -> Option<Self> {
         let rules = AsciiRules::of(shape.rewrite);
         if !rules.are_provable {
             return None;
@@ -94,7 +94,7 @@ impl Classes {
             plain: plain(shape.rewrite),
         };
         if tokens.inside {
-            tokens.matching().for_each(|token| classes.see(token));
+            matching.iter().for_each(|token| classes.see(token));
             let unknown = classes.unknown(tokens, &rules);
             classes.decide(shape.strip, unknown, &rules);
         }
@@ -111,18 +111,15 @@ impl Classes {
 
     /// Notes which classes stand next to each other in a token.
     fn see(&mut self, token: &[u8]) {
-        let mut before = None;
-        let mut rest = token;
-        while !rest.is_empty() {
-            let (class, len) = match rest.strip_prefix(MARK.as_bytes()) {
-                Some(_) => (BLANK, MARK.len()),
-                None => (self.class(rest[0]), 1),
-            };
-            if let Some(before) = before {
-                self.seen[usize::from(before)] |= 1 << class;
-            }
-            before = Some(class);
-            rest = &rest[len..];
+        // Of what stands behind odd characters nothing is asked.
+        let mut before = ODD;
+        let mut at = 0;
+        while let Some(&byte) = token.get(at) {
+            let is_mark = byte == MARK.as_bytes()[0] && token[at..].starts_with(MARK.as_bytes());
+            let class = if is_mark { BLANK } else { self.class(byte) };
+            at += if is_mark { MARK.len() } else { 1 };
+            self.seen[usize::from(before)] |= 1 << class;
+            before = class;
         }
     }
 

@@ -22,8 +22,8 @@ pub(super) struct Joined {
     /// Which characters of the basic plane have no rule, and a token if it matters that they have
     /// one: a bit each.
     plain: Box<[u64; 1024]>,
-    /// The same for all characters beyond.
-    beyond: bool,
+    /// Which characters rules change.
+    ruled: CharFilter,
     special: HashMap<char, Special>,
     /// Whether two unknown characters side by side are as good as apart.
     unknown_apart: bool,
@@ -41,12 +41,17 @@ struct Special {
 }
 
 impl Pairs {
-    /// `None` if there is a token that is no text.
-    pub(super) fn new(shape: &Shape<'_>, tokens: &Tokens<'_>, classes: &Classes) -> Option<Self> {
+    /// `None` if there is a token that is no text. `matching` are the tokens that match text.
+    pub(super) fn new(
+        shape: &Shape<'_>,
+        tokens: &Tokens<'_>,
+        matching: &[&[u8]],
+        classes: &Classes,
+    ) -> Option<Self> {
         if !tokens.inside {
             return Some(Self::Spaces);
         }
-        Some(Self::Tokens(Box::new(Joined::new(shape, tokens, classes)?)))
+        Some(Self::Tokens(Box::new(Joined::new(shape, tokens, matching, classes)?)))
     }
 
     /// Whether a text may be cut between two characters.
@@ -60,7 +65,12 @@ impl Pairs {
 }
 
 impl Joined {
-    fn new(shape: &Shape<'_>, tokens: &Tokens<'_>, classes: &Classes) -> Option<Self> {
+    fn new(
+        shape: &Shape<'_>,
+        tokens: &Tokens<'_>,
+        matching: &[&[u8]],
+        classes: &Classes,
+    ) -> Option<Self> {
         let mut special = HashMap::new();
         special.insert(MARK_CHAR, Special::CLOSED);
         for byte in (0..128u8).filter(|&byte| byte != b' ') {
@@ -76,16 +86,18 @@ impl Joined {
         };
         let become_others = charsmap.map_or_else(HashMap::new, |map| read_rules(map, &mut special));
         let mut joined = Self {
-            filter: Filter::new(tokens.matching().map(pairs_beyond_ascii).sum()),
+            filter: Filter::new(matching.iter().map(|token| pairs_beyond_ascii(token)).sum()),
             plain: Box::new([if tokens.unknown_apart { !0 } else { 0 }; 1024]),
-            beyond: tokens.unknown_apart,
+            ruled: CharFilter::none(),
             special,
             unknown_apart: tokens.unknown_apart,
         };
         if shape.strip {
             joined.filter.add(' ', ' ');
         }
-        for token in tokens.matching() {
+        let mut become_one = CharFilter::none();
+        become_others.keys().for_each(|&c| become_one.add(c));
+        for token in matching {
             let Ok(token) = str::from_utf8(token) else {
                 // A byte alone stands next to nothing.
                 if token.len() > 1 {
@@ -93,7 +105,9 @@ impl Joined {
                 }
                 continue;
             };
-            joined.add(token, shape.split, &become_others);
+            joined.add(token, shape.split, |c| {
+                become_one.may_hold(c.into()).then(|| become_others.get(&c)).flatten()
+            });
             let mut chars = token.chars();
             if let (Some(c), None) = (chars.next(), chars.next())
                 && c != ' '
@@ -107,6 +121,7 @@ impl Joined {
         for (&c, what) in &special {
             if (what.end, what.start) != (Some(c), Some(c)) {
                 joined.set_plain(c, false);
+                joined.ruled.add(c);
             }
         }
         joined.special = special;
@@ -114,14 +129,19 @@ impl Joined {
     }
 
     /// Notes which characters stand next to each other. If text is split at marks, nothing goes on into
-    /// one.
-    fn add(&mut self, token: &str, split: bool, become_others: &HashMap<char, Vec<char>>) {
+    /// one. `others` says what becomes a character together with what follows.
+    fn add<'o>(
+        &mut self,
+        token: &str,
+        split: bool,
+        others: impl Fn(char) -> Option<&'o Vec<char>>,
+    ) {
         let mut before = None;
         for c in token.chars() {
             let c = if c == MARK_CHAR { ' ' } else { c };
             if let Some(before) = before.filter(|_| !(split && c == ' ')) {
                 self.filter.add(before, c);
-                for &other in become_others.get(&c).into_iter().flatten() {
+                for &other in others(c).into_iter().flatten() {
                     self.filter.add(before, other);
                 }
             }
@@ -129,27 +149,34 @@ impl Joined {
         }
     }
 
-    /// A character beyond the basic plane shares a bit with all others.
+    /// A character beyond the basic plane is never told to be plain.
     fn set_plain(&mut self, c: char, is_plain: bool) {
         match self.plain.get_mut(c as usize >> 6) {
             Some(word) if is_plain => *word |= 1 << (c as u32 & 63),
             Some(word) => *word &= !(1 << (c as u32 & 63)),
-            None => self.beyond &= is_plain,
+            None => {}
         }
     }
 
     #[inline]
     fn is_plain(&self, c: u32) -> bool {
-        match self.plain.get(c as usize >> 6) {
-            Some(word) => word >> (c & 63) & 1 == 1,
-            None => self.beyond,
-        }
+        self.plain.get(c as usize >> 6).is_some_and(|word| word >> (c & 63) & 1 == 1)
     }
 
     #[inline]
     fn may_cut(&self, before: u32, behind: u32) -> bool {
-        if self.is_plain(before) && self.is_plain(behind) {
+        let is_plain = (self.is_plain(before), self.is_plain(behind));
+        if is_plain == (true, true) {
             return !self.filter.may_hold(before, behind);
+        }
+        if !self.ruled.may_hold(before) && !self.ruled.may_hold(behind) {
+            if self.unknown_apart || is_plain.0 {
+                return !self.filter.may_hold(before, behind);
+            }
+            if !is_plain.1 {
+                // Both are unknown, and no rule says anything else.
+                return false;
+            }
         }
         self.may_cut_special(before, behind)
     }
@@ -226,6 +253,37 @@ fn read_rules(
 fn pairs_beyond_ascii(token: &[u8]) -> usize {
     let token = token.strip_prefix(MARK_CHAR.encode_utf8(&mut [0; 4]).as_bytes()).unwrap_or(token);
     2 * token.iter().filter(|&&byte| byte >= 0xC0).count()
+}
+
+/// A set of characters that may hold more than it was given: of the basic plane each has a bit, beyond
+/// it 64 share one.
+struct CharFilter {
+    basic: Box<[u64; 1024]>,
+    beyond: [u64; 256],
+}
+
+impl CharFilter {
+    fn none() -> Self {
+        Self { basic: Box::new([0; 1024]), beyond: [0; 256] }
+    }
+
+    fn add(&mut self, c: char) {
+        let c = c as u32;
+        match self.basic.get_mut(c as usize >> 6) {
+            Some(word) => *word |= 1 << (c & 63),
+            None => self.beyond[(c >> 12) as usize - 16] |= 1 << (c >> 6 & 63),
+        }
+    }
+
+    /// What is no character may be held.
+    #[inline]
+    fn may_hold(&self, c: u32) -> bool {
+        if let Some(word) = self.basic.get(c as usize >> 6) {
+            return word >> (c & 63) & 1 == 1;
+        }
+        let word = self.beyond.get((c >> 12) as usize - 16);
+        word.is_none_or(|word| word >> (c >> 6 & 63) & 1 == 1)
+    }
 }
 
 /// A set of pairs that may hold more than it was given.
