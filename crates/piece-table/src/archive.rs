@@ -129,6 +129,9 @@ impl Archive {
                 record.push(token.len as u8);
             }
         }
+        if self.records.wants_to_grow() {
+            self.records.grow();
+        }
         self.records.put(hash, record)
     }
 }

@@ -2,7 +2,6 @@
 
 use alloc::boxed::Box;
 use alloc::vec;
-use alloc::vec::Vec;
 
 use crate::prefetch;
 
@@ -12,14 +11,16 @@ use crate::prefetch;
 /// What is found may be about something else with a similar hash, so whoever asks has to see from the
 /// record itself whether it is what was asked for.
 ///
-/// Begins with half of its ring; once that is full, the oldest records are forgotten.
+/// Begins with half of its ring, and takes nothing more once that is full, until it is told to
+/// [`grow`](Self::grow). Once the whole is full, the oldest records are forgotten.
 #[derive(Clone, Debug)]
 pub struct Records {
     /// `tag | 1 + place`, 0 where free. In a line each tag stands once.
     index: Box<[Line]>,
     /// At a place: the number of bytes, [`SHORT`] and the number in two bytes if it is not less, and as
-    /// many. Half as long at first; begins again when it is full.
-    ring: Vec<u8>,
+    /// many. Begins again when it is full. In two halves, of which the second is empty at first: nothing
+    /// moves when it comes.
+    ring: [Box<[u8]>; 2],
     /// The next place, and the end of the part that it is in.
     at: usize,
     end: usize,
@@ -67,6 +68,7 @@ impl Line {
 const PLACE_BITS: u32 = 21;
 const PLACE: u32 = (1 << PLACE_BITS) - 1;
 const PARTS: usize = 32;
+const HALF: usize = PARTS / 2;
 /// Lengths below are one byte.
 const SHORT: u8 = 255;
 
@@ -90,7 +92,7 @@ impl Records {
         let part = (ring / PARTS).max(3 + Self::SURE);
         Self {
             index: vec![Line([0; SLOTS]); lines].into(),
-            ring: vec![0; part * (PARTS / 2)],
+            ring: [vec![0; part * HALF].into(), Box::default()],
             at: 0,
             end: part,
             part,
@@ -99,10 +101,28 @@ impl Records {
         }
     }
 
-    /// Whether more came than half of the ring holds: only then is it as large as was said.
+    /// Whether the first half is full and there is no second one: then nothing more is taken before
+    /// [`grow`](Self::grow) is called.
+    #[inline]
     #[must_use]
-    pub fn has_grown(&self) -> bool {
-        self.ring.len() == self.part * PARTS
+    pub fn wants_to_grow(&self) -> bool {
+        self.at == self.part * HALF && self.ring[1].is_empty()
+    }
+
+    /// Makes the memory as large as was said, if it is not. What it holds stays where it is.
+    #[cold]
+    #[inline(never)]
+    pub fn grow(&mut self) {
+        if self.ring[1].is_empty() {
+            self.ring[1] = vec![0; self.part * HALF].into();
+        }
+    }
+
+    /// The ring from a place to the end of its half.
+    #[inline(always)]
+    fn from(&self, place: usize) -> &[u8] {
+        let half = self.part * HALF;
+        if place < half { &self.ring[0][place..] } else { &self.ring[1][place - half..] }
     }
 
     /// Asks for the line of a hash.
@@ -121,7 +141,7 @@ impl Records {
             found = self.index[line ^ 1].find(tag(hash));
         }
         let place = ((found & PLACE) as usize).checked_sub(1)?;
-        prefetch(&self.ring[place]);
+        prefetch(&self.from(place)[0]);
         Some(place)
     }
 
@@ -133,17 +153,18 @@ impl Records {
     #[inline(always)]
     #[must_use]
     pub fn at(&self, place: usize) -> &[u8] {
-        match self.ring[place] {
+        let ring = self.from(place);
+        match ring[0] {
             SHORT => {
-                let len = u16::from_le_bytes([self.ring[place + 1], self.ring[place + 2]]);
-                &self.ring[place + 3..][..usize::from(len)]
+                let len = u16::from_le_bytes([ring[1], ring[2]]);
+                &ring[3..][..usize::from(len)]
             }
-            len => &self.ring[place + 1..][..usize::from(len)],
+            len => &ring[1..][..usize::from(len)],
         }
     }
 
-    /// Puts a record in place of one of the same hash. Says whether it is not too long; once the ring is full,
-    /// only one in four is taken all the same.
+    /// Puts a record in place of one of the same hash. Says whether it is not too long; none is taken while
+    /// the memory [wants to grow](Self::wants_to_grow), and once the ring is full, only one in four.
     pub fn put(&mut self, hash: u64, record: &[u8]) -> bool {
         let Ok(len) = u16::try_from(record.len()) else { return false };
         let [low, high] = len.to_le_bytes();
@@ -158,13 +179,17 @@ impl Records {
         if self.at + used + record.len() > self.end {
             self.next_part();
         }
+        if self.wants_to_grow() {
+            return true;
+        }
         let place = self.at;
         self.at += used + record.len();
-        self.ring[place] = head;
-        if head == SHORT {
-            (self.ring[place + 1], self.ring[place + 2]) = (low, high);
-        }
-        self.ring[place + used..self.at].copy_from_slice(record);
+        let half = self.part * HALF;
+        let second = place >= half;
+        let start = if second { place - half } else { place };
+        let room = &mut self.ring[usize::from(second)][start..][..used + record.len()];
+        room[..used].copy_from_slice(&[head, low, high][..used]);
+        room[used..].copy_from_slice(record);
         let (line, tag) = (self.line(hash), tag(hash));
         let (line, slot) = [line, line ^ 1]
             .into_iter()
@@ -180,12 +205,8 @@ impl Records {
     #[inline(never)]
     fn next_part(&mut self) {
         self.at = self.end;
-        if self.at == self.ring.len() {
-            if self.has_grown() {
-                (self.at, self.is_full) = (0, true);
-            } else {
-                self.ring.resize(self.part * PARTS, 0);
-            }
+        if self.at == self.part * PARTS {
+            (self.at, self.is_full) = (0, true);
         }
         self.end = self.at + self.part;
         if self.is_full {
@@ -213,6 +234,8 @@ fn tag(hash: u64) -> u32 {
 
 #[cfg(test)]
 mod tests {
+    use alloc::vec::Vec;
+
     use tokenizer_core::Rng;
 
     use super::*;
@@ -230,6 +253,10 @@ mod tests {
                 let mut record = i.to_le_bytes().to_vec();
                 record.extend((0..rng.below(251)).map(|at| (at * u64::from(i)) as u8));
                 records.put(hash, &record);
+                // A few are lost in between.
+                if i % 7 == 0 && records.wants_to_grow() {
+                    records.grow();
+                }
                 put.push((hash, record));
                 for (hash, record) in put.iter().rev().take(100) {
                     let Some(place) = records.find(*hash) else { continue };
