@@ -1,4 +1,4 @@
-//! Lines of cache: memory that is zeroed when it is first touched, prefetches, reads of 16 bytes, and
+//! Lines of cache: zeroed memory, prefetches, reads of 16 bytes, and
 //! writers that store four elements at once.
 #![allow(
     unsafe_code,
@@ -22,8 +22,10 @@ unsafe impl Zero for crate::recent::Bucket {}
 // SAFETY: a slot is arrays of numbers, all Copy.
 unsafe impl Zero for crate::recent::LongSlot {}
 
-/// An even number of entries, found by their hash. Zeroed memory comes from the operating system,
-/// so entries that are never used cost nothing, where `vec![EMPTY; n]` would write them all.
+/// An even number of entries, found by their hash.
+///
+/// The allocator zeroes them. That of the standard library on Unix writes all of them where more than 16
+/// bytes are aligned to, as lines of cache are: entries that are never used take memory, too.
 pub(crate) struct Lines<T> {
     start: NonNull<T>,
     count: usize,
