@@ -562,6 +562,7 @@ proptest! {
         old in strategies::tiny_corpus(),
         new in strategies::tiny_corpus(),
         more in 0usize..30,
+        limit in proptest::option::of(0usize..7),
         text in "[abcé]{0,12}",
     ) {
         let [old, new] = [old, new]
@@ -570,6 +571,7 @@ proptest! {
         let mut longer = trainer.clone();
         let Rules::Merges(merges) = model.rules() else { unreachable!() };
         longer.goal = Goal::Merges(merges.len() + more);
+        longer.max_token_len = limit;
         let extended = longer.extend(&model, &new, &mut Silent).unwrap();
         let naive = naive::extend(&longer, &model, &new).unwrap();
         prop_assert_eq!(extended.rules(), naive.rules());
@@ -599,6 +601,27 @@ impl Observe<MergeStep> for Steps<'_> {
         self.0.push(step.clone());
         ControlFlow::Continue(())
     }
+}
+
+/// The merges of the model are made whatever the limits of the extension are; new ones obey them.
+#[test]
+fn old_merges_are_made_beyond_the_limits_of_an_extension() {
+    let old = counts(&[("abcd", 9), ("abc", 9)]);
+    let model = merges_of(3, Alphabet::Char, Ties::LowestIds).train(&old, &mut Silent).unwrap();
+    assert_eq!(model.vocab().bytes(TokenId(6)), Some(&b"abcd"[..]));
+    let mut trainer = merges_of(5, Alphabet::Char, Ties::LowestIds);
+    trainer.max_token_len = Some(3);
+    // Only `xy` is short enough, since `abcd` swallows all pairs beside it.
+    let new = counts(&[("abcdxy", 5), ("abcdab", 7)]);
+    let extended = trainer.extend(&model, &new, &mut Silent).unwrap();
+    let ids = |text: &str| {
+        let mut tokens = Vec::new();
+        extended.session().encode_piece(text.as_bytes(), &mut tokens);
+        tokens.iter().map(|token| token.id.0).collect::<Vec<_>>()
+    };
+    assert_eq!(ids("abcdxy"), [6, extended.vocab().get(b"xy").unwrap().0]);
+    assert_eq!(extended.vocab().len(), model.vocab().len() + 3, "x, y and xy");
+    assert!(extended.rules() == naive::extend(&trainer, &model, &new).unwrap().rules());
 }
 
 /// The same counts, in the same run and in two: more merges on top are the merges of one training.

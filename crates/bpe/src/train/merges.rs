@@ -4,6 +4,7 @@ use alloc::string::String;
 use alloc::vec::Vec;
 use core::ops::ControlFlow;
 
+use hashbrown::HashSet;
 use tokenizer_core::{Observe, PieceCounts, PieceRules, TokenId, TokenKind, Vocab, VocabBuilder};
 
 use crate::train::arena::{Arena, BREAK};
@@ -65,6 +66,9 @@ struct Learner<R> {
     max_units: u64,
     /// Pairs count if they make an allowed piece.
     rules: Option<PieceRules>,
+    /// Pairs that count all the same as long as the given merges are made: those of a model that
+    /// was trained with other limits.
+    given: HashSet<(u32, u32)>,
     text: String,
     events: Vec<Event>,
     left: Side,
@@ -157,11 +161,13 @@ impl<R: TieRule> Learner<R> {
             },
             max_units: trainer.max_token_len.map_or(u64::MAX, |len| len as u64),
             rules: trainer.rules,
+            given: HashSet::new(),
             text: String::new(),
             events: Vec::new(),
             left: Side::default(),
             right: Side::default(),
         };
+        learner.given = learner.given_beyond_limits();
         learner.count_pairs();
         Ok(learner)
     }
@@ -198,8 +204,34 @@ impl<R: TieRule> Learner<R> {
         }
     }
 
+    /// The given merges of tokens to begin with that the options would not choose.
+    fn given_beyond_limits(&mut self) -> HashSet<(u32, u32)> {
+        let tokens = self.vocab.len();
+        let merges = core::mem::take(&mut self.first_merges);
+        let pairs = merges.iter().map(|&(left, right)| (left.0, right.0));
+        let known = pairs.filter(|&(left, right)| (left.max(right) as usize) < tokens);
+        let given = known.filter(|&(left, right)| !self.is_allowed(left, right)).collect();
+        self.first_merges = merges;
+        given
+    }
+
+    /// Takes the pairs out of the table that counted only because they were given.
+    fn forget_given(&mut self) {
+        for (left, right) in core::mem::take(&mut self.given) {
+            if let Some(slot) = self.pairs.find(left, right) {
+                let entry = self.pairs.entry_mut(slot);
+                (entry.count, entry.len, entry.start) = (0, 0, NOT_COUNTED);
+            }
+        }
+    }
+
     /// Whether a pair counts.
     fn may_pair(&mut self, left: u32, right: u32) -> bool {
+        self.is_allowed(left, right) || self.given.contains(&(left, right))
+    }
+
+    /// Whether the options let a pair be merged.
+    fn is_allowed(&mut self, left: u32, right: u32) -> bool {
         self.tokens.may_pair(left, right, self.max_units)
             && self.rules.is_none_or(|rules| {
                 let (left, right) = (self.tokens.bytes(left), self.tokens.bytes(right));
@@ -230,6 +262,7 @@ impl<R: TieRule> Learner<R> {
             }
             go_on(observe.step(&step))?;
         }
+        self.forget_given();
         Ok(())
     }
 
