@@ -5,9 +5,10 @@ use alloc::sync::Arc;
 use alloc::vec;
 use alloc::vec::Vec;
 
-use tokenizer_core::{Token, TokenId};
+use tokenizer_core::{Array, Token, TokenId};
 
 use crate::engine::Node;
+use crate::image::{ImageError, Reader, Writer};
 use crate::longest::PairFilter;
 use crate::pairs::{NarrowTable, PairTable, Symbol};
 
@@ -19,7 +20,7 @@ use crate::pairs::{NarrowTable, PairTable, Symbol};
 #[derive(Clone)]
 pub(crate) struct Compact {
     /// What two bytes become, for the pairs that a piece begins with.
-    bytes: Box<[Entry]>,
+    bytes: Array<Entry>,
     /// The number of each byte.
     units: Box<[u32; 256]>,
     pairs: Arc<NarrowTable>,
@@ -106,6 +107,20 @@ impl Compact {
             return None;
         }
         Some(Self { bytes: bytes.into(), units: units.into(), pairs: Arc::new(pairs), tokens })
+    }
+
+    /// Writes what [`read`](Self::read) reads: all of it where numbers are ids.
+    pub(crate) fn write(&self, image: &mut Writer) {
+        image.array(&self.units[..]);
+        image.array(&self.bytes);
+        self.pairs.write(image);
+    }
+
+    pub(crate) fn read(image: &mut Reader) -> Result<Self, ImageError> {
+        let units = Box::new(image.numbers()?);
+        let bytes: Array<Entry> = image.array()?;
+        image.check(bytes.len() == 1 << 16, "pairs of bytes")?;
+        Ok(Self { bytes, units, pairs: Arc::new(NarrowTable::read(image)?), tokens: None })
     }
 
     /// The merges by token ids, where those are the numbers.

@@ -61,9 +61,14 @@ struct Merger<'m> {
 /// built sooner.
 const ASKED_BEFORE_WORDS: usize = 4096;
 
+/// Where that is there from the start, a session that asked for so many pieces that are no token has the
+/// memory made: its index is written when it is made, which short texts do not get back.
+const ASKED_BEFORE_MEMORY: usize = 1024;
+
 impl<'m> Encoder<'m> {
     pub(crate) fn new(model: &'m Bpe, size: Size) -> Self {
         let longest = model.compact().zip(model.longest_if_built());
+        let patience = if longest.is_some() { ASKED_BEFORE_MEMORY } else { ASKED_BEFORE_WORDS };
         let words = model.words_if_built();
         let (first, later, memory_size) =
             if model.compact().is_some() && (longest.is_some() || words.is_none()) {
@@ -84,7 +89,7 @@ impl<'m> Encoder<'m> {
                 stack: Vec::new(),
                 windows: Windows::default(),
                 asked: 0,
-                patience: ASKED_BEFORE_WORDS.min(size.short),
+                patience: patience.min(size.short),
                 asked_bytes: 0,
                 longest,
                 memory: None,
@@ -309,7 +314,7 @@ impl Merger<'_> {
                     _ => Guess::new(piece.start, piece.end),
                 };
                 let bytes = &text[piece.range()];
-                if let Some(id) = longest.long_alone(bytes) {
+                if let Some(id) = longest.long_alone(self.model.vocab(), bytes) {
                     tokens.push(Token { id, len: bytes.len() as u32 });
                 } else if piece.len() <= SEARCHED
                     && !(self.windows.is_dense() && piece.len() > SURE)

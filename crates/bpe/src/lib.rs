@@ -58,6 +58,7 @@ mod engine;
 mod error;
 mod explain;
 mod frozen;
+mod image;
 mod longest;
 mod memory;
 mod model;
@@ -73,6 +74,7 @@ mod train;
 pub use encoder::Encoder;
 pub use error::BuildError;
 pub use explain::{Trace, TracedMerge, Unreachable};
+pub use image::ImageError;
 pub use model::{Bpe, Rules};
 pub use options::{Alphabet, BpeOptions, EndOfWord};
 /// What [`Bpe::session_of_size`] takes.

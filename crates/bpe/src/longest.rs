@@ -1,15 +1,14 @@
 //! Encoding by longest tokens first: what runs when nothing is remembered of a piece.
 
-use alloc::boxed::Box;
 use alloc::vec;
 use alloc::vec::Vec;
 use core::ops::Range;
 
-use hashbrown::HashMap;
-use piece_table::{Key, prefetch};
-use tokenizer_core::{Span, Token, TokenId, Vocab};
+use piece_table::{Key, hash_bytes, prefetch};
+use tokenizer_core::{Array, Span, Token, TokenId, Vocab};
 
 use crate::compact::Compact;
+use crate::image::{ImageError, Reader, Writer};
 use crate::pairs::NarrowTable;
 
 /// Finds the encoding of a piece from the left, a token at a time, without merging.
@@ -33,15 +32,15 @@ use crate::pairs::NarrowTable;
 pub(crate) struct Longest {
     finder: Finder,
     /// The left and the right part that a product was made of; zeros where a number is no product.
-    parts: Box<[[u32; 2]]>,
+    parts: Array<[u32; 2]>,
     /// All products have this number or a greater one, all units a lesser one.
     first_product: u32,
     crossing: PairFilter,
     floors: Floors,
-    /// The tokens that are whole pieces only; as numbers they follow the others.
-    alone: Box<[TokenId]>,
-    /// Those of them that have no key.
-    long_alone: HashMap<Box<[u8]>, TokenId>,
+    /// The ids of the tokens that are whole pieces only; as numbers they follow the others.
+    alone: Array<u32>,
+    /// Those of them that have no key, in order of their texts.
+    long_alone: Array<u32>,
 }
 
 /// So many tokens of a piece are guessed.
@@ -98,6 +97,8 @@ impl Longest {
         let mut crossing = PairFilter::new(pairs.max_product());
         let alone: Vec<_> = alone.collect();
         let mut finder = Finder::new(n_numbers, n_products + 256, alone.len());
+        // The numbers of tokens without a key, and where their texts lie.
+        let mut longer = Vec::new();
         let mut floors = Floors::new();
         let texts = vocab.all_bytes();
         for (&unit, byte) in compact.units().iter().zip(0..=u8::MAX) {
@@ -114,20 +115,50 @@ impl Longest {
             let border = text.start + vocab.token_len(compact.token(left))?;
             let &[before, behind] = texts.get(border.checked_sub(1)?..)?.first_chunk()?;
             floors.insert(before, behind, number);
+            if text.len() > Key::MAX_LEN {
+                longer.push((number, text));
+            }
             finder.insert(texts, text, number)?;
         }
-        let mut long_alone = HashMap::new();
+        finder.longer = LongTokens::new(texts, &longer)?;
+        let mut long_alone = Vec::new();
         for (&(id, text), number) in alone.iter().zip(n_numbers as u32..) {
             match Key::new(text) {
                 Some(key) => finder.insert_key(key, number)?,
-                None => {
-                    long_alone.insert(text.into(), id);
-                }
+                None => long_alone.push((text, id.0)),
             }
         }
-        let alone = alone.into_iter().map(|(id, _)| id).collect();
+        long_alone.sort_unstable();
+        let ids = |(_, id): (&[u8], u32)| id;
+        let long_alone: Vec<u32> = long_alone.into_iter().map(ids).collect();
+        let alone: Vec<u32> = alone.into_iter().map(|(id, _)| id.0).collect();
+        let (alone, long_alone) = (alone.into(), long_alone.into());
         let parts = parts.into();
         Some(Self { finder, parts, first_product, crossing, floors, alone, long_alone })
+    }
+
+    pub(crate) fn write(&self, image: &mut Writer) {
+        let Self { finder, parts, first_product, crossing, floors, alone, long_alone } = self;
+        image.array(&[*first_product]);
+        image.array(parts);
+        image.array(alone);
+        image.array(long_alone);
+        image.array(&floors.logs);
+        crossing.write(image);
+        finder.write(image);
+    }
+
+    pub(crate) fn read(image: &mut Reader) -> Result<Self, ImageError> {
+        let [first_product] = image.numbers()?;
+        let (parts, alone, long_alone) = (image.array()?, image.array()?, image.array()?);
+        let floors = Floors { logs: image.array()? };
+        let crossing = PairFilter::read(image)?;
+        let finder = Finder::read(image)?;
+        image.check(floors.logs.len() == 1 << 16, "floors")?;
+        let n_numbers = parts.len() + alone.len();
+        image.check(finder.n_numbers as usize == parts.len(), "parts")?;
+        image.check(finder.keys.len() == n_numbers, "keys")?;
+        Ok(Self { finder, parts, first_product, crossing, floors, alone, long_alone })
     }
 
     /// The pairs that merge, and a few that do not.
@@ -154,15 +185,20 @@ impl Longest {
     #[inline(always)]
     pub(crate) fn token(&self, compact: &Compact, number: u32) -> TokenId {
         match self.alone.get((number as usize).wrapping_sub(self.parts.len())) {
-            Some(&id) => id,
+            Some(&id) => TokenId(id),
             None => compact.token(number),
         }
     }
 
     /// The token that a piece without a key is, though merging does not make it.
     #[inline]
-    pub(crate) fn long_alone(&self, piece: &[u8]) -> Option<TokenId> {
-        if self.long_alone.is_empty() { None } else { self.long_alone.get(piece).copied() }
+    pub(crate) fn long_alone(&self, vocab: &Vocab, piece: &[u8]) -> Option<TokenId> {
+        if self.long_alone.is_empty() || Key::fits(piece.len()) {
+            return None;
+        }
+        let text = |id: &u32| vocab.bytes(TokenId(*id)).unwrap_or_default();
+        let at = self.long_alone.binary_search_by(|id| text(id).cmp(piece)).ok()?;
+        Some(TokenId(self.long_alone[at]))
     }
 
     /// Asks for the text of a token.
@@ -179,13 +215,13 @@ impl Longest {
         text: &[u8],
         (at, end): (usize, usize),
     ) -> Option<usize> {
-        let key = self.finder.keys[number as usize];
+        let key = self.finder.key(number);
         let len = key.len();
         if len > end - at || Key::of(text, at, len) != key {
             return None;
         }
         if len == Key::MAX_LEN
-            && let Some(token) = self.finder.longer_of(number)
+            && let Some(token) = self.finder.longer.text(number)
         {
             return text[at..end].starts_with(token).then_some(token.len());
         }
@@ -354,7 +390,7 @@ impl Longest {
 struct Floors {
     /// By the byte in front and the byte behind, the logarithm of the least product that is joined there,
     /// rounded down.
-    logs: Box<[u8]>,
+    logs: Array<u8>,
 }
 
 /// The logarithm of more than any product.
@@ -368,7 +404,7 @@ impl Floors {
     /// Adds a product that is joined between these bytes.
     #[inline(always)]
     fn insert(&mut self, before: u8, behind: u8, product: u32) {
-        let log = &mut self.logs[Self::place(before, behind)];
+        let log = &mut self.logs.to_mut()[Self::place(before, behind)];
         *log = (*log).min(product.max(1).ilog2() as u8);
     }
 
@@ -388,23 +424,19 @@ impl Floors {
 #[derive(Clone)]
 struct Finder {
     /// The lengths of 2 and 3 that tokens have which begin with two bytes, as bits.
-    two: Box<[u8]>,
+    two: Array<u8>,
     /// Of 4 to 8, by a hash of four bytes; the lowest bit is 4.
-    four: Box<[u8]>,
+    four: Array<u8>,
     /// Of 9 to 15, by a hash of eight bytes, and as the lowest bit greater ones.
-    eight: Box<[u8]>,
+    eight: Array<u8>,
     /// Tokens of up to 15 bytes by a hash of their text: `tag | number`, [`FREE`] where there is none.
-    slots: Box<[u32]>,
+    slots: Array<u32>,
     number_bits: u32,
     /// What has this number or a greater one is no part of a piece.
     n_numbers: u32,
-    /// The text of each number, of a longer one the first 15 bytes.
-    keys: Box<[Key]>,
-    /// Longer tokens, in order of number, and their texts end to end.
-    longer: Vec<LongToken>,
-    longer_texts: Vec<u8>,
-    /// Which is the longest of those that begin with 16 bytes.
-    longest: HashMap<u128, u32>,
+    /// The [`Key`] of each number, of a longer token that of the first 15 bytes.
+    keys: Array<[u8; 16]>,
+    longer: LongTokens,
 }
 
 const LONGER: u8 = 1;
@@ -414,17 +446,6 @@ const EIGHT_BITS: u32 = 16;
 /// Not 0, so that slots are written when they are made: the system gives memory that is read first
 /// twice, once to be read and once to be written. No number has all bits.
 const FREE: u32 = u32::MAX;
-
-/// A token without a key.
-#[derive(Clone, Copy)]
-struct LongToken {
-    number: u32,
-    /// Its text among those of all.
-    start: u32,
-    len: u32,
-    /// The next longest one with the same beginning, [`FREE`] if there is none.
-    next: u32,
-}
 
 impl Finder {
     /// For tokens with numbers below `n_numbers`, and further numbers for whole pieces only.
@@ -437,16 +458,40 @@ impl Finder {
             // At most half full.
             slots: vec![FREE; 2 * (n_tokens + n_alone) + 2].into(),
             number_bits,
-            keys: vec![Key::of(&[0], 0, 1); n_numbers + n_alone].into(),
+            keys: vec![Key::of(&[0], 0, 1).to_bytes(); n_numbers + n_alone].into(),
             n_numbers: n_numbers as u32,
-            longer: Vec::new(),
-            longer_texts: Vec::new(),
-            longest: HashMap::new(),
+            longer: LongTokens::default(),
         }
     }
 
-    /// Adds the token whose text lies there in `texts`; those without a key in order of number. `None` where
-    /// the text is empty or that of a token that is there already.
+    fn write(&self, image: &mut Writer) {
+        image.array(&[self.number_bits, self.n_numbers]);
+        image.array(&self.two);
+        image.array(&self.four);
+        image.array(&self.eight);
+        image.array(&self.slots);
+        image.array(&self.keys);
+        self.longer.write(image);
+    }
+
+    fn read(image: &mut Reader) -> Result<Self, ImageError> {
+        let [number_bits, n_numbers] = image.numbers()?;
+        let [two, four, eight] = [image.array()?, image.array()?, image.array()?];
+        let (slots, keys, longer) = (image.array()?, image.array()?, LongTokens::read(image)?);
+        let lens = [two.len(), four.len(), eight.len()];
+        image.check(lens == [1 << 16, 1 << FOUR_BITS, 1 << EIGHT_BITS], "lengths")?;
+        image.check(!slots.is_empty() && (1..u32::BITS).contains(&number_bits), "slots")?;
+        Ok(Self { two, four, eight, slots, number_bits, n_numbers, keys, longer })
+    }
+
+    /// The text of a number, of a longer token the first 15 bytes.
+    #[inline(always)]
+    fn key(&self, number: u32) -> Key {
+        Key::from_bytes(self.keys[number as usize])
+    }
+
+    /// Adds the token whose text lies there in `texts`, of one without a key only that it is there. `None`
+    /// where the text is empty or that of a token that is there already.
     #[inline]
     fn insert(&mut self, texts: &[u8], at: Span, number: u32) -> Option<()> {
         let len = at.len();
@@ -457,13 +502,13 @@ impl Finder {
         let eight = key.first_eight();
         match len {
             1 => {}
-            2 | 3 => self.two[usize::from(eight as u16)] |= 1 << len,
-            4..=8 => self.four[hash_four(eight as u32)] |= 1 << (len - 4),
-            9..=Key::MAX_LEN => self.eight[hash_eight(eight)] |= 1 << (len - 8),
+            2 | 3 => self.two.to_mut()[usize::from(eight as u16)] |= 1 << len,
+            4..=8 => self.four.to_mut()[hash_four(eight as u32)] |= 1 << (len - 4),
+            9..=Key::MAX_LEN => self.eight.to_mut()[hash_eight(eight)] |= 1 << (len - 8),
             _ => {
-                self.eight[hash_eight(eight)] |= LONGER;
-                self.keys[number as usize] = key;
-                return self.insert_longer(&texts[at.range()], number);
+                self.eight.to_mut()[hash_eight(eight)] |= LONGER;
+                self.keys.to_mut()[number as usize] = key.to_bytes();
+                return Some(());
             }
         }
         self.insert_key(key, number)
@@ -475,36 +520,13 @@ impl Finder {
         let (mut at, tag) = self.home(key.hash());
         while self.slots[at] != FREE {
             let (other_tag, other) = self.tag_and_number(self.slots[at]);
-            if other_tag == tag && self.keys[other as usize] == key {
+            if other_tag == tag && self.key(other) == key {
                 return None;
             }
             at = self.after(at);
         }
-        self.slots[at] = tag << self.number_bits | number;
-        self.keys[number as usize] = key;
-        Some(())
-    }
-
-    /// `None` where a token with that text is there already.
-    #[inline(never)]
-    fn insert_longer(&mut self, text: &[u8], number: u32) -> Option<()> {
-        let new = self.longer.len() as u32;
-        let (start, len) = (self.longer_texts.len() as u32, text.len() as u32);
-        self.longer_texts.extend_from_slice(text);
-        let head = u128::from_le_bytes(*text.first_chunk()?);
-        let first = self.longest.entry(head).or_insert(FREE);
-        let (mut before, mut next) = (FREE, *first);
-        while let Some(token) = self.longer.get(next as usize).filter(|token| token.len >= len) {
-            if token.len == len && self.longer_texts[token.range()] == *text {
-                return None;
-            }
-            (before, next) = (next, token.next);
-        }
-        match self.longer.get_mut(before as usize) {
-            Some(before) => before.next = new,
-            None => *first = new,
-        }
-        self.longer.push(LongToken { number, start, len, next });
+        self.slots.to_mut()[at] = tag << self.number_bits | number;
+        self.keys.to_mut()[number as usize] = key.to_bytes();
         Some(())
     }
 
@@ -594,21 +616,109 @@ impl Finder {
     fn longest(&self, compact: &Compact, text: &[u8], at: usize, most: usize) -> (u32, usize) {
         let key = Key::of(text, at, most.min(Key::MAX_LEN));
         let (lens, has_longer) = self.lens(key);
-        if has_longer && let Some(found) = self.longer(&text[at..at + most]) {
+        if has_longer && let Some(found) = self.longer.find(&text[at..at + most]) {
             return found;
         }
-        let found = self.first_of(key, lens, |number, key| self.keys[number as usize] == key);
+        let found = self.first_of(key, lens, |number, key| self.key(number) == key);
         found.unwrap_or_else(|| (compact.units()[usize::from(key.first_eight() as u8)], 1))
     }
+}
 
-    /// The longest token without a key that the text begins with, and its length.
+/// The tokens without a key.
+#[derive(Clone, Default)]
+struct LongTokens {
+    /// In order of number, each a [`LongToken`].
+    tokens: Array<[u32; 4]>,
+    /// Their texts end to end.
+    texts: Array<u8>,
+    /// By a hash of the first 16 bytes, which is the longest token that begins with them; [`FREE`] where
+    /// there is none. At most half full.
+    first: Array<u32>,
+}
+
+#[derive(Clone, Copy)]
+struct LongToken {
+    number: u32,
+    /// Its text among those of all.
+    start: u32,
+    len: u32,
+    /// The next longest one with the same beginning, [`FREE`] if there is none.
+    next: u32,
+}
+
+impl LongTokens {
+    /// From tokens in order of number and where their texts lie. `None` where two have the same text.
+    fn new(all_texts: &[u8], list: &[(u32, Span)]) -> Option<Self> {
+        let mut first = vec![FREE; 2 * list.len() + 1];
+        let mut texts = Vec::with_capacity(list.iter().map(|(_, text)| text.len()).sum());
+        let mut tokens: Vec<LongToken> = Vec::with_capacity(list.len());
+        for &(number, text) in list {
+            let new = tokens.len() as u32;
+            let (start, len) = (texts.len() as u32, text.len() as u32);
+            texts.extend_from_slice(&all_texts[text.range()]);
+            let text = &texts[start as usize..];
+            let head: &[u8; 16] = text.first_chunk()?;
+            let begins = |token: u32| texts[tokens[token as usize].range()].starts_with(head);
+            let at = Self::place(&first, head, begins);
+            let (mut before, mut next) = (FREE, first[at]);
+            while let Some(token) = tokens.get(next as usize).filter(|token| token.len >= len) {
+                if token.len == len && texts[token.range()] == *text {
+                    return None;
+                }
+                (before, next) = (next, token.next);
+            }
+            match tokens.get_mut(before as usize) {
+                Some(before) => before.next = new,
+                None => first[at] = new,
+            }
+            tokens.push(LongToken { number, start, len, next });
+        }
+        let numbers = |token: LongToken| [token.number, token.start, token.len, token.next];
+        let tokens: Vec<_> = tokens.into_iter().map(numbers).collect();
+        Some(Self { tokens: tokens.into(), texts: texts.into(), first: first.into() })
+    }
+
+    fn write(&self, image: &mut Writer) {
+        image.array(&self.tokens);
+        image.array(&self.texts);
+        image.array(&self.first);
+    }
+
+    fn read(image: &mut Reader) -> Result<Self, ImageError> {
+        Ok(Self { tokens: image.array()?, texts: image.array()?, first: image.array()? })
+    }
+
+    /// Where the first token with this beginning is said, or would be; `begins` tells whether one does.
+    #[inline]
+    fn place(first: &[u32], head: &[u8; 16], begins: impl Fn(u32) -> bool) -> usize {
+        let mut at = (((hash_bytes(head) >> 32) * first.len() as u64) >> 32) as usize;
+        while first[at] != FREE && !begins(first[at]) {
+            at = if at + 1 == first.len() { 0 } else { at + 1 };
+        }
+        at
+    }
+
+    #[inline]
+    fn token(&self, at: u32) -> Option<LongToken> {
+        let &[number, start, len, next] = self.tokens.get(at as usize)?;
+        Some(LongToken { number, start, len, next })
+    }
+
+    /// The number of the longest of these tokens that the text begins with, and its length.
     #[cold]
     #[inline(never)]
-    fn longer(&self, text: &[u8]) -> Option<(u32, usize)> {
-        let head = u128::from_le_bytes(*text.first_chunk()?);
-        let mut next = *self.longest.get(&head)?;
-        while let Some(token) = self.longer.get(next as usize) {
-            if text.starts_with(&self.longer_texts[token.range()]) {
+    fn find(&self, text: &[u8]) -> Option<(u32, usize)> {
+        if self.first.is_empty() {
+            return None;
+        }
+        let head = text.first_chunk()?;
+        let begins = |token| {
+            let token = self.token(token);
+            token.is_some_and(|token| self.texts[token.range()].starts_with(head))
+        };
+        let mut next = self.first[Self::place(&self.first, head, begins)];
+        while let Some(token) = self.token(next) {
+            if text.starts_with(&self.texts[token.range()]) {
                 return Some((token.number, token.len as usize));
             }
             next = token.next;
@@ -616,11 +726,11 @@ impl Finder {
         None
     }
 
-    /// The text of a token, if it has no key.
+    /// The text of a token, if it is one of these.
     #[cold]
-    fn longer_of(&self, number: u32) -> Option<&[u8]> {
-        let at = self.longer.binary_search_by_key(&number, |token| token.number).ok()?;
-        Some(&self.longer_texts[self.longer[at].range()])
+    fn text(&self, number: u32) -> Option<&[u8]> {
+        let at = self.tokens.binary_search_by_key(&number, |&[number, ..]| number).ok()?;
+        Some(&self.texts[self.token(at as u32)?.range()])
     }
 }
 
@@ -649,7 +759,7 @@ fn hash_eight(eight: u64) -> usize {
 pub(crate) struct PairFilter {
     /// The set of the products below `1 << level` has `1 << level - 3` words, and so many are in front of
     /// it.
-    words: Box<[u64]>,
+    words: Array<u64>,
     top: u32,
 }
 
@@ -661,6 +771,19 @@ impl PairFilter {
     pub(crate) fn new(max_product: u32) -> Self {
         let top = level(max_product.saturating_add(1)).max(LOWEST);
         Self { words: vec![0; 2 << (top - 3)].into(), top }
+    }
+
+    fn write(&self, image: &mut Writer) {
+        image.array(&[self.top]);
+        image.array(&self.words);
+    }
+
+    fn read(image: &mut Reader) -> Result<Self, ImageError> {
+        let [top] = image.numbers()?;
+        let words: Array<u64> = image.array()?;
+        let is_sized = (LOWEST..=u32::BITS).contains(&top) && words.len() as u64 == 2 << (top - 3);
+        image.check(is_sized, "filter of pairs")?;
+        Ok(Self { words, top })
     }
 
     #[inline(always)]
@@ -676,14 +799,14 @@ impl PairFilter {
     fn insert(&mut self, left: u32, right: u32, product: u32) {
         for level in level(product + 1).max(LOWEST)..=self.top {
             let (word, bits) = Self::place(left, right, level);
-            self.words[word] |= bits;
+            self.words.to_mut()[word] |= bits;
         }
     }
 
     /// As [`insert`](Self::insert), for [`may_merge`](Self::may_merge) alone.
     pub(crate) fn insert_unlimited(&mut self, left: u32, right: u32) {
         let (word, bits) = Self::place(left, right, self.top);
-        self.words[word] |= bits;
+        self.words.to_mut()[word] |= bits;
     }
 
     /// Whether the pair may become anything.

@@ -5,12 +5,15 @@ use core::fmt;
 
 use hashbrown::HashMap;
 use piece_table::{Size, Words};
-use tokenizer_core::{Decode, DecodeError, Encode, Model, Token, TokenId, TokenKind, Vocab, utf8};
+use tokenizer_core::{
+    Array, Decode, DecodeError, Encode, Model, Token, TokenId, TokenKind, Vocab, utf8,
+};
 
 use crate::compact::{Compact, Numbered, RankedMerge};
 use crate::engine::{Blind, Node, Scratch};
 use crate::error::{BuildErrorKind, LONGEST_UNUSED};
 use crate::frozen::Frozen;
+use crate::image::{ImageError, Reader, Writer};
 use crate::longest::Longest;
 use crate::pairs::{Merge, NO_MERGE, NO_SYMBOL, PairTable, Symbol, WideTable};
 use crate::{Alphabet, BpeOptions, BuildError, Encoder, EndOfWord};
@@ -245,6 +248,108 @@ impl Bpe {
         }
         model.find_whole();
         Ok(model)
+    }
+
+    /// The finished tables of the model, to be read by [`from_image`](Self::from_image) where they lie. `None`
+    /// where the model is none of ranks over all bytes with the usual options, or ids are no ranks in order, as
+    /// those of tiktoken's encodings are.
+    ///
+    /// The same model gives the same bytes on every machine whose numbers are little-endian. They take
+    /// about 65 bytes a token.
+    #[must_use]
+    pub fn to_image(&self) -> Option<Vec<u8>> {
+        let is_usual = self.rules == Rules::Ranks
+            && self.options == BpeOptions::default()
+            && self.plain_bytes
+            && matches!(self.pairs, PairTable::Narrow(_));
+        let compact = self.compact.as_ref().filter(|compact| compact.ids_are_numbers())?;
+        let mut unused = Vec::new();
+        for (id, bytes, kind) in self.vocab.iter().filter(|token| token.2 != TokenKind::Normal) {
+            if !is_usual || kind != TokenKind::Unused || !bytes.is_empty() {
+                return None;
+            }
+            unused.push(id.0);
+        }
+        let longest = self.longest().filter(|_| is_usual)?;
+        let mut image = Writer::default();
+        image.array(&[self.vocab.max_token_len() as u32, u32::from(self.makes_whole)]);
+        image.array(&unused);
+        image.array(self.vocab.all_bytes());
+        image.array(self.vocab.bounds());
+        image.array(&self.reachable.0);
+        image.array(&self.whole.0);
+        compact.write(&mut image);
+        longest.write(&mut image);
+        image.finish()
+    }
+
+    /// The model whose tables [`to_image`](Self::to_image) gave, read where they lie: nothing is copied, built
+    /// or looked through, so this takes a few microseconds, and memory only for what encoding reads.
+    ///
+    /// An image is a part of a program, made when the program is built, by the same version of this crate.
+    /// What can be checked without reading the tables is checked; bytes that `to_image` did not make may
+    /// give wrong tokens, panics or endless searches later, so none should come from a stranger. The image must
+    /// be aligned to 8 bytes.
+    ///
+    /// ```
+    /// use bpe::{Bpe, BpeOptions};
+    /// use tokenizer_core::{Encode, Vocab};
+    ///
+    /// let mut tokens: Vec<Vec<u8>> = (0..=255).map(|byte| vec![byte]).collect();
+    /// tokens.push(b"ab".to_vec());
+    /// let model = Bpe::from_ranks(Vocab::from_tokens(&tokens)?, BpeOptions::default())?;
+    /// let image = model.to_image().expect("ranks over all bytes");
+    /// # // Aligned, as a static with `align(64)` is.
+    /// # let numbers: Vec<u64> =
+    /// #     image.as_chunks().0.iter().map(|word| u64::from_le_bytes(*word)).collect();
+    /// // A program has `include_bytes!` of a file that its build script wrote.
+    /// let image: &'static [u8] = bytemuck::cast_slice(numbers.leak());
+    /// let model = Bpe::from_image(image)?;
+    /// let mut tokens = Vec::new();
+    /// model.session().encode_piece(b"abc", &mut tokens);
+    /// assert_eq!(tokens.iter().map(|token| token.id.0).collect::<Vec<_>>(), [256, 99]);
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
+    ///
+    /// # Errors
+    ///
+    /// If the bytes are no image, that of another version, cut off, not aligned, or their tables do not fit
+    /// each other; and where numbers are big-endian.
+    pub fn from_image(image: &'static [u8]) -> Result<Self, ImageError> {
+        let mut image = Reader::new(image)?;
+        let [max_token_len, makes_whole] = image.numbers()?;
+        let unused: Array<u32> = image.array()?;
+        let (bytes, bounds): (Array<u8>, Array<u32>) = (image.array()?, image.array()?);
+        let (reachable, whole) = (Bits(image.array()?), Bits(image.array()?));
+        let compact = Compact::read(&mut image)?;
+        let longest = Longest::read(&mut image)?;
+        let vocab = Vocab::from_known(bytes, bounds, &unused, max_token_len as usize);
+        let vocab = vocab.map_err(|_| image.fault("vocabulary"))?;
+        let words = vocab.len().div_ceil(64);
+        image.check(reachable.0.len() == words && whole.0.len() == words, "sets of tokens")?;
+        let pairs = compact.pairs_of_ids().ok_or_else(|| image.fault("pairs"))?;
+        Ok(Self {
+            vocab,
+            rules: Rules::Ranks,
+            options: BpeOptions::default(),
+            pairs: PairTable::Narrow(pairs),
+            units: Box::new(*compact.units()),
+            compact: Some(compact),
+            numbered: None,
+            reachable,
+            whole,
+            makes_whole: makes_whole != 0,
+            plain_bytes: true,
+            extra: HashMap::new(),
+            chars: CharSymbols::none(),
+            frozen: Frozen::default(),
+            splits_unused: false,
+            words: Default::default(),
+            #[cfg(feature = "std")]
+            longest: Some(longest).into(),
+            #[cfg(not(feature = "std"))]
+            longest: Some(longest),
+        })
     }
 
     /// The rules that the model was built from.
@@ -1066,11 +1171,11 @@ fn in_order_of(n: usize, key: impl Fn(u32) -> usize) -> Vec<u32> {
 
 /// A set of token ids.
 #[derive(Clone)]
-struct Bits(Vec<u64>);
+struct Bits(Array<u64>);
 
 impl Bits {
     fn new(len: usize) -> Self {
-        Self(vec![0; len.div_ceil(64)])
+        Self(vec![0; len.div_ceil(64)].into())
     }
 
     /// The tokens of one kind.
@@ -1078,7 +1183,7 @@ impl Bits {
         let word = |kinds: &[TokenKind]| {
             kinds.iter().rev().fold(0, |word, &kind| word << 1 | u64::from(kind == wanted))
         };
-        Self(kinds.chunks(64).map(word).collect())
+        Self(kinds.chunks(64).map(word).collect::<Vec<_>>().into())
     }
 
     #[inline]
@@ -1088,14 +1193,14 @@ impl Bits {
 
     /// Adds all ids of another set.
     fn join(&mut self, other: &Self) {
-        self.0.iter_mut().zip(&other.0).for_each(|(mine, others)| *mine |= others);
+        self.0.to_mut().iter_mut().zip(&other.0[..]).for_each(|(mine, others)| *mine |= others);
     }
 
     fn is_subset(&self, other: &Self) -> bool {
-        self.0.iter().zip(&other.0).all(|(mine, others)| mine & !others == 0)
+        self.0.iter().zip(&other.0[..]).all(|(mine, others)| mine & !others == 0)
     }
 
     fn set(&mut self, id: u32) {
-        self.0[id as usize / 64] |= 1 << (id % 64);
+        self.0.to_mut()[id as usize / 64] |= 1 << (id % 64);
     }
 }

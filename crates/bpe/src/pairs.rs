@@ -1,7 +1,10 @@
-use alloc::boxed::Box;
 use alloc::sync::Arc;
 use alloc::vec;
 use alloc::vec::Vec;
+
+use tokenizer_core::Array;
+
+use crate::image::{ImageError, Reader, Writer};
 
 /// A symbol of the merge process: a token id, or beyond the vocabulary a character that tokens
 /// contain but that is no token itself.
@@ -152,7 +155,7 @@ fn key(left: Symbol, right: Symbol) -> u64 {
 pub(crate) struct NarrowTable {
     /// The complement of `left << 43 | right << 22 | product`; 0 where free, so that what is free need not be
     /// written.
-    slots: Box<[u64]>,
+    slots: Array<u64>,
     max_product: Symbol,
 }
 
@@ -225,11 +228,24 @@ impl NarrowTable {
     pub(crate) fn insert(&mut self, left: Symbol, right: Symbol, product: Symbol) {
         let key = narrow_slot(left, right, 0) >> PRODUCT_BITS;
         let mut at = self.home(key);
-        while self.slots[at] != FREE {
-            at = self.after(at);
+        let slots = self.slots.to_mut();
+        while slots[at] != FREE {
+            at = if at + 1 == slots.len() { 0 } else { at + 1 };
         }
-        self.slots[at] = narrow_slot(left, right, product);
+        slots[at] = narrow_slot(left, right, product);
         self.max_product = self.max_product.max(product);
+    }
+
+    pub(crate) fn write(&self, image: &mut Writer) {
+        image.array(&[self.max_product]);
+        image.array(&self.slots);
+    }
+
+    pub(crate) fn read(image: &mut Reader) -> Result<Self, ImageError> {
+        let [max_product] = image.numbers()?;
+        let slots = image.array()?;
+        image.check(!slots.is_empty() && max_product >> PRODUCT_BITS == 0, "pairs")?;
+        Ok(Self { slots, max_product })
     }
 
     #[inline(always)]

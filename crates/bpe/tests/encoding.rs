@@ -811,7 +811,7 @@ proptest! {
                 *end += token.len() as u32;
                 Some(*end)
             });
-            let bounds = std::iter::once(0).chain(ends).collect();
+            let bounds: Vec<u32> = std::iter::once(0).chain(ends).collect();
             vocabs.push(Vocab::from_distinct(tokens.concat(), bounds).unwrap());
         }
         for vocab in vocabs {

@@ -74,6 +74,21 @@ impl Key {
         Self(key.to_le_bytes())
     }
 
+    /// The key as it is kept outside of the program: see [`from_bytes`](Self::from_bytes).
+    #[inline(always)]
+    #[must_use]
+    pub const fn to_bytes(self) -> [u8; 16] {
+        self.0
+    }
+
+    /// The key that [`to_bytes`](Self::to_bytes) gave these bytes. Other bytes give a key that equals no
+    /// piece's, of which methods may panic.
+    #[inline(always)]
+    #[must_use]
+    pub const fn from_bytes(bytes: [u8; 16]) -> Self {
+        Self(bytes)
+    }
+
     /// The key of the first `len` bytes of the piece, which has as many and one at least.
     ///
     /// ```
@@ -95,8 +110,8 @@ impl Key {
         self.number() as u64
     }
 
-    /// A well-mixed hash: every bit depends on the whole key. The same on all machines and in all
-    /// versions of this crate's tables, but not meant to be stored.
+    /// A well-mixed hash: every bit depends on the whole key. The same on all machines. Tables that are
+    /// stored may rely on it for one version of this crate.
     #[inline]
     #[must_use]
     pub fn hash(self) -> u64 {

@@ -43,6 +43,7 @@ extern crate alloc;
 extern crate std;
 
 mod align;
+mod array;
 mod counts;
 mod decode;
 mod encode;
@@ -57,6 +58,7 @@ pub mod utf8;
 mod vocab;
 
 pub use align::{Alignment, Edit, compose};
+pub use array::Array;
 pub use counts::{CountError, PieceCount, PieceCounter, PieceCounts};
 pub use decode::{Decode, DecodeError};
 pub use encode::{Encode, Model};

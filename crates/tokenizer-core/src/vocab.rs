@@ -6,7 +6,7 @@ use core::hash::BuildHasher;
 use hashbrown::hash_table::Entry;
 use hashbrown::{DefaultHashBuilder, HashTable};
 
-use crate::{Span, TokenId, TokenKind};
+use crate::{Array, Span, TokenId, TokenKind};
 
 /// An immutable vocabulary: the bytes and the kind of every token, and the way back from bytes
 /// to the id.
@@ -28,15 +28,34 @@ pub struct Vocab {
 /// Tokens by id.
 #[derive(Clone, PartialEq, Eq)]
 struct Tokens {
-    arena: Vec<u8>,
+    arena: Array<u8>,
     /// Token i begins at `bounds[i]` in the arena and ends at `bounds[i + 1]`.
-    bounds: Vec<u32>,
+    bounds: Array<u32>,
     kinds: Vec<TokenKind>,
 }
 
 impl Tokens {
     #[inline]
+    fn texts(&self) -> Texts<'_> {
+        Texts { arena: &self.arena, bounds: &self.bounds }
+    }
+
+    #[inline]
     fn slice(&self, i: usize) -> &[u8] {
+        self.texts().slice(i)
+    }
+}
+
+/// The texts of tokens by id, as in [`Tokens`].
+#[derive(Clone, Copy)]
+struct Texts<'t> {
+    arena: &'t [u8],
+    bounds: &'t [u32],
+}
+
+impl<'t> Texts<'t> {
+    #[inline]
+    fn slice(self, i: usize) -> &'t [u8] {
         &self.arena[self.bounds[i] as usize..self.bounds[i + 1] as usize]
     }
 }
@@ -52,36 +71,37 @@ impl Index {
     /// The index of tokens that may be found.
     fn of(tokens: &Tokens) -> Self {
         let mut index = Self::default();
-        index.reserve(tokens, tokens.kinds.len());
+        let texts = tokens.texts();
+        index.reserve(texts, tokens.kinds.len());
         for (id, &kind) in (0..).zip(&tokens.kinds) {
             if !matches!(kind, TokenKind::Byte | TokenKind::Unused) {
                 // The first of equal tokens stays.
-                let _ = index.add(tokens, tokens.slice(id as usize), id);
+                let _ = index.add(texts, texts.slice(id as usize), id);
             }
         }
         index
     }
 
     /// Makes room for that many more tokens.
-    fn reserve(&mut self, tokens: &Tokens, more: usize) {
+    fn reserve(&mut self, texts: Texts<'_>, more: usize) {
         let Self { ids, hasher } = self;
-        ids.reserve(more, |&other| hasher.hash_one(tokens.slice(other as usize)));
+        ids.reserve(more, |&other| hasher.hash_one(texts.slice(other as usize)));
     }
 
     #[inline]
-    fn get(&self, tokens: &Tokens, bytes: &[u8]) -> Option<TokenId> {
+    fn get(&self, texts: Texts<'_>, bytes: &[u8]) -> Option<TokenId> {
         let hash = self.hasher.hash_one(bytes);
-        let id = self.ids.find(hash, |&id| tokens.slice(id as usize) == bytes);
+        let id = self.ids.find(hash, |&id| texts.slice(id as usize) == bytes);
         id.map(|&id| TokenId(id))
     }
 
     /// Adds a token; gives the earlier one of the same bytes, if there is one.
-    fn add(&mut self, tokens: &Tokens, bytes: &[u8], id: u32) -> Result<(), u32> {
+    fn add(&mut self, texts: Texts<'_>, bytes: &[u8], id: u32) -> Result<(), u32> {
         let Self { ids, hasher } = self;
         let entry = ids.entry(
             hasher.hash_one(bytes),
-            |&other| tokens.slice(other as usize) == bytes,
-            |&other| hasher.hash_one(tokens.slice(other as usize)),
+            |&other| texts.slice(other as usize) == bytes,
+            |&other| hasher.hash_one(texts.slice(other as usize)),
         );
         match entry {
             Entry::Occupied(first) => Err(*first.get()),
@@ -179,7 +199,11 @@ impl Vocab {
     /// # Errors
     ///
     /// If the bounds do not ascend from 0 to the number of bytes, or are more than 4294967295.
-    pub fn from_distinct(bytes: Vec<u8>, bounds: Vec<u32>) -> Result<Self, VocabError> {
+    pub fn from_distinct(
+        bytes: impl Into<Array<u8>>,
+        bounds: impl Into<Array<u32>>,
+    ) -> Result<Self, VocabError> {
+        let (bytes, bounds) = (bytes.into(), bounds.into());
         if u32::try_from(bounds.len()).is_err() {
             return Err(VocabError::too_large());
         }
@@ -192,9 +216,44 @@ impl Vocab {
         let max_token_len = lens.clone().fold(0, u32::max) as usize;
         let kind = |len| if len == 0 { TokenKind::Unused } else { TokenKind::Normal };
         let kinds = lens.map(kind).collect();
-        let tokens = Tokens { arena: bytes, bounds, kinds };
+        Ok(Self::of_tokens(Tokens { arena: bytes, bounds, kinds }, max_token_len))
+    }
+
+    /// As [`from_distinct`](Self::from_distinct), for callers that know which tokens have no bytes, in
+    /// order of id, and the length of the longest token: neither bytes nor bounds are read, so tables that
+    /// lie in the program cost nothing before they are used.
+    ///
+    /// What is not true makes later calls give wrong answers, or panic.
+    ///
+    /// # Errors
+    ///
+    /// If the bounds do not end with the number of bytes, are more than 4294967295, or an unused id is not
+    /// one of theirs.
+    pub fn from_known(
+        bytes: impl Into<Array<u8>>,
+        bounds: impl Into<Array<u32>>,
+        unused: &[u32],
+        max_token_len: usize,
+    ) -> Result<Self, VocabError> {
+        let (bytes, bounds) = (bytes.into(), bounds.into());
+        let fault = || VocabError::new(Kind::Bounds { len: bytes.len() });
+        if u32::try_from(bounds.len()).is_err() {
+            return Err(VocabError::too_large());
+        }
+        let end = *bounds.last().ok_or_else(fault)?;
+        if end as usize != bytes.len() {
+            return Err(fault());
+        }
+        let mut kinds = vec![TokenKind::Normal; bounds.len() - 1];
+        for &id in unused {
+            *kinds.get_mut(id as usize).ok_or_else(fault)? = TokenKind::Unused;
+        }
+        Ok(Self::of_tokens(Tokens { arena: bytes, bounds, kinds }, max_token_len))
+    }
+
+    fn of_tokens(tokens: Tokens, max_token_len: usize) -> Self {
         let index = LazyIndex::of(&tokens);
-        Ok(Self { tokens, index, byte_ids: [None; 256], max_token_len })
+        Self { tokens, index, byte_ids: [None; 256], max_token_len }
     }
 
     /// The number of ids, unused ones included.
@@ -214,7 +273,7 @@ impl Vocab {
     #[inline]
     #[must_use]
     pub fn get(&self, bytes: &[u8]) -> Option<TokenId> {
-        self.index.get(&self.tokens).get(&self.tokens, bytes)
+        self.index.get(&self.tokens).get(self.tokens.texts(), bytes)
     }
 
     /// Whether [`get`](Self::get) can answer at once: where the index is built when it is first
@@ -266,6 +325,13 @@ impl Vocab {
     #[must_use]
     pub fn all_bytes(&self) -> &[u8] {
         &self.tokens.arena
+    }
+
+    /// Where the tokens lie in [`all_bytes`](Self::all_bytes), in order of id: token i begins at the i-th
+    /// number and ends at the next one.
+    #[must_use]
+    pub fn bounds(&self) -> &[u32] {
+        &self.tokens.bounds
     }
 
     /// Where the bytes of a token lie in [`all_bytes`](Self::all_bytes), or `None` if there is no such id.
@@ -355,7 +421,10 @@ impl Eq for Vocab {}
 /// Builds a [`Vocab`] token by token; ids are given in order from 0.
 #[derive(Clone)]
 pub struct VocabBuilder {
-    tokens: Tokens,
+    /// As in [`Tokens`].
+    arena: Vec<u8>,
+    bounds: Vec<u32>,
+    kinds: Vec<TokenKind>,
     index: Index,
     byte_ids: [Option<TokenId>; 256],
     max_token_len: usize,
@@ -364,7 +433,9 @@ pub struct VocabBuilder {
 impl Default for VocabBuilder {
     fn default() -> Self {
         Self {
-            tokens: Tokens { arena: Vec::new(), bounds: vec![0], kinds: Vec::new() },
+            arena: Vec::new(),
+            bounds: vec![0],
+            kinds: Vec::new(),
             index: Index::default(),
             byte_ids: [None; 256],
             max_token_len: 0,
@@ -385,10 +456,9 @@ impl VocabBuilder {
     /// token that is to be found is empty, if a `Byte` token is not one byte long, or if the bytes
     /// of all tokens pass 4 GiB.
     pub fn push(&mut self, bytes: &[u8], kind: TokenKind) -> Result<TokenId, VocabError> {
-        let Self { tokens, index, byte_ids, max_token_len } = self;
-        let id = u32::try_from(tokens.kinds.len()).map_err(|_| VocabError::too_large())?;
-        let end = tokens
-            .arena
+        let Self { arena, bounds, kinds, index, byte_ids, max_token_len } = self;
+        let id = u32::try_from(kinds.len()).map_err(|_| VocabError::too_large())?;
+        let end = arena
             .len()
             .checked_add(bytes.len())
             .and_then(|end| u32::try_from(end).ok())
@@ -407,45 +477,46 @@ impl VocabBuilder {
                 *slot = Some(TokenId(id));
             }
             _ if bytes.is_empty() => return Err(VocabError::new(Kind::Empty { id })),
-            _ => index.add(tokens, bytes, id).map_err(repeats)?,
+            _ => index.add(Texts { arena, bounds }, bytes, id).map_err(repeats)?,
         }
-        tokens.arena.extend_from_slice(bytes);
-        tokens.bounds.push(end);
-        tokens.kinds.push(kind);
+        arena.extend_from_slice(bytes);
+        bounds.push(end);
+        kinds.push(kind);
         *max_token_len = (*max_token_len).max(bytes.len());
         Ok(TokenId(id))
     }
 
     /// Makes room for that many more tokens of that many bytes in all, which saves growing.
     pub fn reserve(&mut self, tokens: usize, bytes: usize) {
-        self.index.reserve(&self.tokens, tokens);
-        self.tokens.arena.reserve(bytes);
-        self.tokens.bounds.reserve(tokens);
-        self.tokens.kinds.reserve(tokens);
+        self.index.reserve(Texts { arena: &self.arena, bounds: &self.bounds }, tokens);
+        self.arena.reserve(bytes);
+        self.bounds.reserve(tokens);
+        self.kinds.reserve(tokens);
     }
 
     /// The number of tokens so far, which is the next id.
     #[must_use]
     pub fn len(&self) -> usize {
-        self.tokens.kinds.len()
+        self.kinds.len()
     }
 
     /// Whether no token was added yet.
     #[must_use]
     pub fn is_empty(&self) -> bool {
-        self.tokens.kinds.is_empty()
+        self.kinds.is_empty()
     }
 
     /// The token of these bytes, if it was added already.
     #[must_use]
     pub fn get(&self, bytes: &[u8]) -> Option<TokenId> {
-        self.index.get(&self.tokens, bytes)
+        self.index.get(Texts { arena: &self.arena, bounds: &self.bounds }, bytes)
     }
 
     /// The finished vocabulary.
     #[must_use]
     pub fn build(self) -> Vocab {
-        let Self { tokens, index, byte_ids, max_token_len } = self;
+        let Self { arena, bounds, kinds, index, byte_ids, max_token_len } = self;
+        let tokens = Tokens { arena: arena.into(), bounds: bounds.into(), kinds };
         Vocab { tokens, index: LazyIndex::built(index), byte_ids, max_token_len }
     }
 }
@@ -546,6 +617,12 @@ mod tests {
         }
         assert!(quick.is_indexed() && built.is_indexed());
         assert_eq!(quick.max_token_len(), 2);
+        let known = Vocab::from_known(tokens.concat(), vec![0, 1, 3, 3, 4, 5], &[2], 2).unwrap();
+        assert!(known == built && known.get(b"bc") == built.get(b"bc"));
+        for (bounds, unused) in [(&[][..], 0), (&[0, 4], 0), (&[0, 5], 1)] {
+            let known = Vocab::from_known(tokens.concat(), bounds.to_vec(), &[unused], 2);
+            assert!(known.is_err(), "{bounds:?}");
+        }
         assert_eq!(quick.token_len(TokenId(1)), Some(2));
         assert_eq!(quick.token_len(TokenId(5)), None);
         for bounds in [&[][..], &[0], &[0, 4], &[0, 6], &[1, 5], &[0, 3, 2, 5]] {

@@ -45,7 +45,7 @@ const OTHERS: &[(&str, &[&str])] = &[
     ("normalize", &["hashbrown", "memchr", "unicode-normalization", "unicode-segmentation"]),
     ("formats", &["base64", "bytes", "hashbrown", "memchr", "parquet", "serde", "serde_json"]),
     ("encodings", &[]),
-    ("bpe", &["hashbrown"]),
+    ("bpe", &["bytemuck", "hashbrown"]),
     ("wordpiece", &["hashbrown"]),
     ("unigram", &["hashbrown"]),
     ("baseline", &["hashbrown"]),
@@ -99,7 +99,7 @@ enum Also {
 pub(super) const LEAN: &[&str] = &["bpe", "wordpiece", "unigram"];
 
 /// What a lean crate may bring along.
-const LEAN_TREE: &[&str] = &["tokenizer-core", "piece-table", "hashbrown", "foldhash"];
+const LEAN_TREE: &[&str] = &["tokenizer-core", "piece-table", "hashbrown", "foldhash", "bytemuck"];
 
 /// A crate of the workspace.
 #[derive(Debug)]

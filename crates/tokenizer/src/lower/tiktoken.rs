@@ -4,7 +4,7 @@ use bpe::{Bpe, BpeOptions, BuildError};
 use formats::IdMap;
 use formats::tekken::Tekken;
 use pretok::RegexSplitter;
-use tokenizer_core::{TokenId, TokenKind, Vocab};
+use tokenizer_core::{Model, TokenId, TokenKind, Vocab};
 
 use super::LowerError;
 use super::vocab::fill_to;
@@ -182,16 +182,10 @@ impl Tokenizer {
         byte_pairs(Bpe::from_ranks(vocab, BpeOptions::default()), &setup.pattern, special)
     }
 
-    /// As [`from_ranks`](Self::from_ranks), of a vocabulary whose tokens of kind `Normal` are ranks,
-    /// and of the merges that make them.
-    pub(crate) fn from_merged_ranks(
-        vocab: Vocab,
-        merges: impl Iterator<Item = (TokenId, TokenId, TokenId)>,
-        setup: &RanksSetup,
-    ) -> Result<Self, LowerError> {
-        let special = setup.added_tokens(&vocab)?;
-        let model = Bpe::from_ranks_and_merges(vocab, merges, BpeOptions::default());
-        byte_pairs(model, &setup.pattern, special)
+    /// As [`from_ranks`](Self::from_ranks), of a model that was made of ranks.
+    pub(crate) fn from_ranked(model: Bpe, setup: &RanksSetup) -> Result<Self, LowerError> {
+        let special = setup.added_tokens(model.vocab())?;
+        byte_pairs(Ok(model), &setup.pattern, special)
     }
 
     /// The tokenizer that a tekken.json describes.
