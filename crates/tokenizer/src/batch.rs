@@ -114,7 +114,8 @@ impl<'t> Batch<'t> {
     /// that says how many of its last pieces may still change
     /// ([`Split::unsettled`](tokenizer_core::Split::unsettled)), or, as for BERT, where white space
     /// separates pieces whatever the normalizer does; and without added tokens that are always
-    /// recognised. Other tokenizers, and short texts, use one thread.
+    /// recognised. Other tokenizers, and short texts, use one thread, which writes the ids where they stay;
+    /// several copy theirs together in the end.
     pub fn ids_of_one(&mut self, text: &str) -> Vec<TokenId> {
         self.ids_of_one_in(text, CHUNK)
     }
@@ -131,6 +132,9 @@ impl<'t> Batch<'t> {
     }
 
     pub(crate) fn ids_in_chunks(&mut self, text: &str, size: NonZeroUsize) -> Option<Vec<TokenId>> {
+        if rayon::current_num_threads() == 1 {
+            return None;
+        }
         let added = &self.tokenizer.added;
         if added.needs_raw(&Policy::Ordinary) || added.has_normalized() || text.len() <= size.get()
         {
