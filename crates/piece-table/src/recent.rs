@@ -182,6 +182,8 @@ pub(crate) struct Recent {
     archive: Option<Archive>,
     /// How many pieces were asked for.
     asked: usize,
+    /// Whether the text that is encoded is a long one.
+    is_long_text: bool,
 }
 
 /// A session that asked for so many pieces has an archive, if it may have one.
@@ -192,6 +194,9 @@ const ASKED_BEFORE_ARCHIVE: usize = 1024;
 /// final size.
 const FIRST: usize = 32;
 const GROWTH: usize = 8;
+
+/// A text of so many bytes needs tables of their final size.
+const LONG_TEXT: usize = 1 << 19;
 
 impl Recent {
     pub(crate) fn new(size: Size) -> Self {
@@ -204,7 +209,14 @@ impl Recent {
             ring: Ring::new(size.ring),
             archive: None,
             asked: 0,
+            is_long_text: false,
         }
+    }
+
+    /// Says how long the text is whose pieces come next.
+    #[inline]
+    pub(crate) fn begin(&mut self, text: &[u8]) {
+        self.is_long_text = text.len() >= LONG_TEXT;
     }
 
     pub(crate) fn size(&self) -> Size {
@@ -371,10 +383,19 @@ impl Recent {
         true
     }
 
+    /// Tables with an archive behind them are small as it is, and what they lose is soon found again.
+    fn step(&self) -> Step {
+        match (self.is_long_text, self.size.archive) {
+            (true, _) => Step::Last,
+            (false, 0) => Step::Half,
+            (false, _) => Step::Few,
+        }
+    }
+
     #[cold]
     #[inline(never)]
     fn grow_short(&mut self) {
-        self.resize_short(grown(self.short.count(), self.size.short));
+        self.resize_short(grown(self.short.count(), self.size.short, self.step()));
     }
 
     fn resize_short(&mut self, count: usize) {
@@ -400,7 +421,7 @@ impl Recent {
     #[cold]
     #[inline(never)]
     fn grow_long(&mut self) {
-        self.resize_long(grown(self.long.count(), self.size.long));
+        self.resize_long(grown(self.long.count(), self.size.long, self.step()));
     }
 
     fn resize_long(&mut self, count: usize) {
@@ -412,11 +433,26 @@ impl Recent {
     }
 }
 
-/// The next number of lines of a table with `count` of them and `most` at last. Not one near the last:
-/// the memory of a table that was outgrown is often of no more use.
-fn grown(count: usize, most: usize) -> usize {
-    let next = count * GROWTH;
-    if next < most / 4 { next } else { most }
+/// The next number of lines of a table with `count` of them and `most` at last. None near the last but half of
+/// it: the memory of a table that was outgrown is often of no more use.
+fn grown(count: usize, most: usize, step: Step) -> usize {
+    match (count * GROWTH, step) {
+        (_, Step::Last) => most,
+        (next, _) if next < most / 4 => next,
+        (_, Step::Half) if count < most / 4 => most / 2,
+        _ => most,
+    }
+}
+
+/// How a table comes to its final size.
+#[derive(Clone, Copy)]
+enum Step {
+    /// By way of half of it: that is enough for texts of some 100 KB, and half as many pages are touched.
+    Half,
+    /// From a few lines.
+    Few,
+    /// At once.
+    Last,
 }
 
 fn put(lines: &mut Lines<Bucket>, key: Key, hash: u64, words: [Word; MOST]) -> bool {

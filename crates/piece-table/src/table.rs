@@ -125,6 +125,7 @@ impl<'w> PieceTable<'w> {
         sink: &mut S,
     ) {
         let backend = self.backend;
+        self.recent.begin(text);
         backend.run(Encoding { table: self, text, pieces, miss, sink });
     }
 
