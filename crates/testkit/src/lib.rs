@@ -5,7 +5,9 @@
 //! - [`strategies`]: proptest generators of text that tokenizers find hard.
 //! - [`fixtures`]: the committed corpora, vectors and samples, with their manifest.
 //! - [`generated`] and [`pathological`]: corpora that are made, of any size.
+//! - [`clock`]: processor time, for examples that measure.
 
+pub mod clock;
 pub mod fixtures;
 pub mod generated;
 pub mod laws;

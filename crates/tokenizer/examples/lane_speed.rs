@@ -13,6 +13,7 @@
 use std::error::Error;
 use std::time::Instant;
 
+use testkit::clock::thread_seconds;
 use tokenizer::{EncodeOptions, LoadOptions, Tokenizer};
 use tokenizer_core::TokenId;
 
@@ -56,11 +57,9 @@ fn main() -> Result<(), Box<dyn Error>> {
     for _ in 0..5 {
         let mut session = tokenizer.session();
         let measure = |rates: &mut Vec<f64>, work: &mut dyn FnMut()| {
-            let started = (Instant::now(), processor_seconds());
+            let started = thread_seconds();
             work();
-            let elapsed = started.0.elapsed().as_secs_f64();
-            let used = processor_seconds().zip(started.1).map(|(now, then)| now - then);
-            rates.push(megabytes / used.unwrap_or(elapsed));
+            rates.push(megabytes / (thread_seconds() - started));
         };
         for rates in &mut rates[..2] {
             ids.clear();
@@ -86,13 +85,6 @@ fn main() -> Result<(), Box<dyn Error>> {
         load.as_secs_f64() * 1e3,
     );
     Ok(())
-}
-
-/// The time that this thread was on a processor; only on Linux.
-fn processor_seconds() -> Option<f64> {
-    let stat = std::fs::read_to_string("/proc/thread-self/schedstat").ok()?;
-    let nanoseconds: f64 = stat.split(' ').next()?.parse().ok()?;
-    Some(nanoseconds * 1e-9)
 }
 
 /// The text in pieces of about 2 KB, cut behind a line if there is one.

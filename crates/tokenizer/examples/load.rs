@@ -5,13 +5,14 @@
 //! cargo run --release -p tokenizer --example load -- path/to/tokenizer.json [TEXT]
 //! ```
 //!
-//! Prints one line of JSON: the wall time and (on Linux) the processor time from nothing, or from a file that
+//! Prints one line of JSON: the wall time and the processor time from nothing, or from a file that
 //! was read, to the ids of "hello world", the resident memory that this added, and with a TEXT what a
 //! session added that has encoded all of it. Repeat it: the first process pays for reading the program
 //! from disk. Valgrind counts the same work with `--toggle-collect='*load_and_encode*'`.
 
 use std::time::Instant;
 
+use testkit::clock::process_seconds;
 use tokenizer::{LoadOptions, Session, TiktokenEncoding, Tokenizer};
 use tokenizer_core::TokenId;
 
@@ -26,16 +27,13 @@ fn main() {
     let text = rest.first().map(|path| std::fs::read_to_string(path).expect("a readable text"));
     let mut ids: Vec<TokenId> = Vec::with_capacity(text.as_ref().map_or(16, String::len));
 
-    let (resident, cpu, start) = (resident_kb(), cpu_ns(), Instant::now());
+    let (resident, cpu, start) = (resident_kb(), process_seconds(), Instant::now());
     let mut loaded = None;
     let (tokenizer, mut session) = load_and_encode(encoding, &file, &mut loaded, &mut ids);
-    let (wall, cpu_after) = (start.elapsed().as_secs_f64() * 1e3, cpu_ns());
+    let (wall, cpu_after) = (start.elapsed().as_secs_f64() * 1e3, process_seconds());
     assert!(encoding.is_none() || ids.len() == 2, "two words");
     let resident_loaded = resident_kb();
-    print!("{{\"wall_ms\": {wall:.2}");
-    if let (Some(before), Some(after)) = (cpu, cpu_after) {
-        print!(", \"cpu_ms\": {:.2}", (after - before) as f64 / 1e6);
-    }
+    print!("{{\"wall_ms\": {wall:.2}, \"cpu_ms\": {:.2}", (cpu_after - cpu) * 1e3);
     let print_memory = |name: &str, before: Option<u64>, after: Option<u64>| {
         if let (Some(before), Some(after)) = (before, after) {
             print!(", \"{name}_mb\": {:.1}", after.saturating_sub(before) as f64 / 1024.0);
@@ -75,12 +73,6 @@ fn load_and_encode<'t>(
     let mut session = tokenizer.session();
     session.ids_into("hello world", ids);
     (tokenizer, session)
-}
-
-/// Nanoseconds that this process has run, where the kernel tells.
-fn cpu_ns() -> Option<u64> {
-    let stat = std::fs::read_to_string("/proc/self/schedstat").ok()?;
-    stat.split(' ').next()?.parse().ok()
 }
 
 /// The resident memory of this process in kilobytes, where the kernel tells.

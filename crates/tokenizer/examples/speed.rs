@@ -18,9 +18,9 @@
 //! - count, offsets, encoding: as later, for the number of tokens alone, for ids with offsets, and
 //!   for whole encodings.
 
-use std::sync::LazyLock;
 use std::time::Instant;
 
+use testkit::clock::thread_seconds;
 use tokenizer::{EncodeOptions, Policy, Session, SessionOptions, TiktokenEncoding, Tokenizer};
 use tokenizer_core::TokenId;
 
@@ -78,9 +78,9 @@ const WARM: usize = 950_000;
 fn measure(mut session: Session<'_>, text: &str, documents: &[&str], other: &str, count: usize) {
     let megabytes = text.len() as f64 / 1e6;
     let speed = |work: &mut dyn FnMut() -> usize, expected: usize| {
-        let start = processor_seconds();
+        let start = thread_seconds();
         let got = work();
-        let speed = megabytes / (processor_seconds() - start);
+        let speed = megabytes / (thread_seconds() - start);
         assert_eq!(got, expected, "every round gives as many tokens");
         speed
     };
@@ -128,14 +128,6 @@ fn measure(mut session: Session<'_>, text: &str, documents: &[&str], other: &str
         "{{\"first\": {first:.1}, \"later\": {later:.1}, \"reused\": {reused:.1}, \"docs\": {docs:.1}, \
          \"count\": {counted:.1}, \"offsets\": {offsets:.1}, \"encoding\": {tokens:.1}}}"
     );
-}
-
-/// Seconds that this thread has had a processor, as far as the system says; else seconds.
-fn processor_seconds() -> f64 {
-    static START: LazyLock<Instant> = LazyLock::new(Instant::now);
-    let said = std::fs::read_to_string("/proc/thread-self/schedstat").ok();
-    let nanoseconds = said.and_then(|said| said.split(' ').next()?.parse::<u64>().ok());
-    nanoseconds.map_or_else(|| START.elapsed().as_secs_f64(), |n| n as f64 / 1e9)
 }
 
 /// Pieces of at least 2,000 bytes that end with a line.
