@@ -70,7 +70,7 @@ const OTHERS: &[(&str, &[&str])] = &[
             "zstd",
         ],
     ),
-    ("testkit", &["proptest", "serde", "serde_json", "sha2"]),
+    ("testkit", &["proptest", "rustix", "serde", "serde_json", "sha2"]),
     ("xtask", &[]),
 ];
 
