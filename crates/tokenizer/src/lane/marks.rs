@@ -49,10 +49,10 @@ mod pairs;
 mod proof;
 
 use pretok::{Met, Neighbours};
-use tokenizer_core::{Encode, Span, Token, utf8};
+use tokenizer_core::{Encode, Span, Token};
 
 use self::classes::{BLANK, Classes, ODD};
-use self::pairs::Pairs;
+use self::pairs::{LastChar, Pairs};
 pub(super) use self::proof::{Rewrite, is_split_at_marks};
 use self::proof::{Shape, Tokens};
 use super::BLOCKS;
@@ -130,26 +130,37 @@ impl Marks {
         // Nothing is cut at the beginning.
         let (mut beginning, mut after_high, mut after_blank) = (1, 0, 0);
         let mut found = [Met::default(); BLOCKS];
-        let mut last = LastChar::default();
+        let mut last = LastChar::at(text, at);
         while block_start < text.len() {
             let few = most.saturating_sub(units.len()).clamp(1, BLOCKS);
             let blocks = self.neighbours.look_into(text, block_start, &mut found[..few]);
             for met in &found[..blocks] {
                 let behind_high = met.high << 1 | after_high;
                 after_high = met.high >> 63;
-                let next_to_high = match self.pairs {
+                let mut next_to_high = match self.pairs {
                     Pairs::Tokens(_) => met.leads | behind_high & !met.high,
                     Pairs::Spaces => behind_high & met.flagged,
                 } & !beginning;
+                let inside = text.len() - block_start;
+                if inside < 64 {
+                    next_to_high &= (1 << inside) - 1;
+                }
                 // Of a run of blanks at the beginning of a unit the last one is as good as all.
                 let mut repeated = met.flagged & (met.flagged << 1 | after_blank);
                 after_blank = met.flagged >> 63;
                 if !self.strip {
                     repeated = 0;
                 }
-                let mut places = met.met & !beginning | next_to_high | repeated;
+                let cuts = match &self.pairs {
+                    Pairs::Tokens(joined) => {
+                        joined.cuts(text, block_start, next_to_high, &mut last)
+                    }
+                    Pairs::Spaces => cuts_behind_others(text, block_start, next_to_high),
+                };
+                repeated &= !next_to_high | cuts;
+                let mut places = met.met & !beginning & !next_to_high | cuts | repeated;
                 beginning = 0;
-                if next_to_high | repeated == 0 {
+                if repeated == 0 {
                     let first = units.len();
                     units.resize(first + places.count_ones() as usize, Span::default());
                     for unit in &mut units[first..] {
@@ -165,11 +176,6 @@ impl Marks {
                     let bit = places.trailing_zeros();
                     places &= places - 1;
                     let place = block_start + bit as usize;
-                    if next_to_high >> bit & 1 == 1
-                        && (place == text.len() || !self.may_cut(text, place, &mut last))
-                    {
-                        continue;
-                    }
                     if repeated >> bit & 1 == 1 {
                         start += usize::from(start + 1 == place);
                         continue;
@@ -187,15 +193,6 @@ impl Marks {
             units.push(Span::new(start, text.len()));
         }
         text.len()
-    }
-
-    /// Whether the text may be cut at a place where one of the characters is not ASCII.
-    #[inline]
-    fn may_cut(&self, text: &[u8], place: usize, last: &mut LastChar) -> bool {
-        let before = if last.end == place { last.c } else { char_before(text, place) };
-        let (c, len) = char_at(text, place);
-        *last = LastChar { end: place + len, c };
-        self.pairs.may_cut(before, c)
     }
 
     /// Whether a unit at the end of a text is there what it is elsewhere.
@@ -266,33 +263,17 @@ impl Marks {
     }
 }
 
-/// The character that was read last, and where it ends.
-#[derive(Default)]
-struct LastChar {
-    end: usize,
-    c: u32,
-}
-
-/// The character of valid UTF-8 that begins at `at`, and its length.
-#[inline]
-fn char_at(text: &[u8], at: usize) -> (u32, usize) {
-    let Some(bytes) = text[at..].first_chunk::<4>() else {
-        let (c, len) = utf8::decode(&text[at..]);
-        return (c.map_or(u32::MAX, u32::from), len.max(1));
-    };
-    let [a, b, c, d] = bytes.map(u32::from);
-    match a {
-        ..0x80 => (a, 1),
-        0x80..0xE0 => ((a & 0x1F) << 6 | b & 0x3F, 2),
-        0xE0..0xF0 => ((a & 0xF) << 12 | (b & 0x3F) << 6 | c & 0x3F, 3),
-        _ => ((a & 7) << 18 | (b & 0x3F) << 12 | (c & 0x3F) << 6 | d & 0x3F, 4),
+/// Of places behind characters that are not ASCII, a bit for each in a block of 64 bytes, those that do not
+/// stand behind a mark.
+fn cuts_behind_others(text: &[u8], block_start: usize, places: u64) -> u64 {
+    let mut cuts = places;
+    let mut left = places;
+    while left != 0 {
+        let bit = left.trailing_zeros();
+        left &= left - 1;
+        if text[..block_start + bit as usize].ends_with(MARK.as_bytes()) {
+            cuts &= !(1 << bit);
+        }
     }
-}
-
-/// The character that ends at `end`.
-#[inline]
-fn char_before(text: &[u8], end: usize) -> u32 {
-    let is_lead = |back: &usize| text[end - back] & 0xC0 != 0x80;
-    let len = (1..=end.min(4)).find(is_lead).unwrap_or(1);
-    char_at(&text[..end], end - len).0
+    cuts
 }

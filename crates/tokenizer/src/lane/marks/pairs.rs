@@ -2,6 +2,7 @@
 
 use hashbrown::HashMap;
 use normalize::Charsmap;
+use tokenizer_core::utf8;
 
 use super::MARK_CHAR;
 use super::classes::{BLANK, Classes, ODD};
@@ -52,15 +53,6 @@ impl Pairs {
             return Some(Self::Spaces);
         }
         Some(Self::Tokens(Box::new(Joined::new(shape, tokens, matching, classes)?)))
-    }
-
-    /// Whether a text may be cut between two characters.
-    #[inline]
-    pub(super) fn may_cut(&self, before: u32, behind: u32) -> bool {
-        match self {
-            Self::Tokens(joined) => joined.may_cut(before, behind),
-            Self::Spaces => before != u32::from(MARK_CHAR),
-        }
     }
 }
 
@@ -163,17 +155,45 @@ impl Joined {
         self.plain.get(c as usize >> 6).is_some_and(|word| word >> (c & 63) & 1 == 1)
     }
 
-    #[inline]
-    fn may_cut(&self, before: u32, behind: u32) -> bool {
-        let is_plain = (self.is_plain(before), self.is_plain(behind));
-        if is_plain == (true, true) {
-            return !self.filter.may_hold(before, behind);
+    /// Where a text may be cut, of places in a block of 64 bytes, a bit for each: all those in front of
+    /// characters that are not ASCII, and those of ASCII behind them. `last` is the last character before the block
+    /// that is not ASCII.
+    ///
+    /// No branch depends on what the set of pairs holds, nor on how long characters are: neighbouring
+    /// characters are looked up while earlier ones are waited for.
+    pub(super) fn cuts(
+        &self,
+        text: &[u8],
+        block_start: usize,
+        mut places: u64,
+        last: &mut LastChar,
+    ) -> u64 {
+        let mut cuts = 0;
+        while places != 0 {
+            let bit = places.trailing_zeros();
+            places &= places - 1;
+            let place = block_start + bit as usize;
+            let c = char_at(text, place);
+            let byte = text[place - 1];
+            let before = if byte < 0x80 { byte.into() } else { last.0 };
+            last.0 = if c < 0x80 { last.0 } else { c };
+            let may_cut = if self.is_plain(before) & self.is_plain(c) {
+                !self.filter.may_hold(before, c)
+            } else {
+                self.may_cut_next_to_other(before, c)
+            };
+            cuts |= u64::from(may_cut) << bit;
         }
+        cuts
+    }
+
+    /// Whether a text may be cut between two characters of which one is not plain.
+    fn may_cut_next_to_other(&self, before: u32, behind: u32) -> bool {
         if !self.ruled.may_hold(before) && !self.ruled.may_hold(behind) {
-            if self.unknown_apart || is_plain.0 {
+            if self.unknown_apart || self.is_plain(before) {
                 return !self.filter.may_hold(before, behind);
             }
-            if !is_plain.1 {
+            if !self.is_plain(behind) {
                 // Both are unknown, and no rule says anything else.
                 return false;
             }
@@ -315,5 +335,44 @@ impl Filter {
     fn may_hold(&self, before: u32, behind: u32) -> bool {
         let (word, bit) = self.place(before, behind);
         self.bits[word] >> bit & 1 == 1
+    }
+}
+
+/// The character that was read last of those that are not ASCII.
+pub(super) struct LastChar(u32);
+
+impl LastChar {
+    /// What stands at the beginning of a text from `at` on, where nothing is cut.
+    pub(super) fn at(text: &[u8], at: usize) -> Self {
+        Self(if at < text.len() { char_at(text, at) } else { 0 })
+    }
+}
+
+/// The character of valid UTF-8 that begins at `at`.
+#[inline(always)]
+fn char_at(text: &[u8], at: usize) -> u32 {
+    let Some(bytes) = text[at..].first_chunk::<4>() else {
+        return utf8::decode(&text[at..]).0.map_or(u32::MAX, u32::from);
+    };
+    let [a, b, c, d] = bytes.map(u32::from);
+    // As many bits as the character has bytes, if it is not ASCII.
+    let len = bytes[0].leading_ones();
+    let bits = (a & 0x7F >> len) << 18 | (b & 0x3F) << 12 | (c & 0x3F) << 6 | d & 0x3F;
+    // Those of the bytes behind it go.
+    bits >> (6 * (4 - len.clamp(1, 4)))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn reads_every_character() {
+        for c in '\0'..=char::MAX {
+            let text = format!("é{c}");
+            assert_eq!(char_at(text.as_bytes(), 2), u32::from(c));
+            let text = format!("é{c}\u{FFFF}");
+            assert_eq!(char_at(text.as_bytes(), 2), u32::from(c));
+        }
     }
 }
