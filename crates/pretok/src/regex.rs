@@ -344,7 +344,8 @@ impl Automaton {
             .configure(DFA::config().cache_capacity(CACHE).unicode_word_boundary(true))
             .build_many(&regexes)
             .ok()?;
-        Some(Self::from_parts(ClassDfa::new(&regexes), anchored, anywhere, gives_back))
+        let by_class = ClassDfa::new(&regexes, &gives_back);
+        Some(Self::from_parts(by_class, anchored, anywhere, gives_back))
     }
 
     fn from_parts(
@@ -358,12 +359,28 @@ impl Automaton {
         Self { by_class, anchored, caches, anywhere, gives_back }
     }
 
-    fn for_each_match(&self, text: &str, found: impl FnMut(Span)) -> Result<(), MatchError> {
+    fn for_each_match(&self, text: &str, mut found: impl FnMut(Span)) -> Result<(), MatchError> {
         if let Some(by_class) = &self.by_class {
-            return each_match(text, found, |at| {
+            let find = |at| {
                 let here = by_class.find(text, at).map(|(end, which)| (Span::new(at, end), which));
-                Ok(here.or_else(|| self.find_anywhere(text, at)).map(|m| self.give_back(text, m)))
-            });
+                here.or_else(|| self.find_anywhere(text, at)).map(|m| self.give_back(text, m))
+            };
+            let (mut at, mut last_end) = (0, None);
+            loop {
+                let mut begin = at;
+                at = by_class.find_run(text, at, |end| {
+                    found(Span::new(begin, end));
+                    begin = end;
+                    last_end = Some(end);
+                });
+                match find(at) {
+                    Some(span) => at = after_match(text, span, &mut last_end, &mut found),
+                    None => return Ok(()),
+                }
+                if at > text.len() {
+                    return Ok(());
+                }
+            }
         }
         let mut cache = self.caches.get();
         each_match(text, found, |at| {
@@ -418,16 +435,26 @@ fn each_match(
     while at <= text.len()
         && let Some(span) = find(at)?
     {
-        if span.is_empty() && last_end == Some(span.end) {
-            // One character on; at the end of the text, past it.
-            at = span.end + text[span.end..].chars().next().map_or(1, char::len_utf8);
-            continue;
-        }
-        found(span);
-        at = span.end;
-        last_end = Some(span.end);
+        at = after_match(text, span, &mut last_end, &mut found);
     }
     Ok(())
+}
+
+/// Gives a match out, unless it is empty and right behind the last one, and says where to search on: past the
+/// end of the text at last.
+#[inline]
+fn after_match(
+    text: &str,
+    span: Span,
+    last_end: &mut Option<usize>,
+    found: &mut impl FnMut(Span),
+) -> usize {
+    if span.is_empty() && *last_end == Some(span.end) {
+        return span.end + text[span.end..].chars().next().map_or(1, char::len_utf8);
+    }
+    found(span);
+    *last_end = Some(span.end);
+    span.end
 }
 
 /// Why a pattern cannot be used.
