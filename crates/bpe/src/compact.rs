@@ -5,9 +5,10 @@ use alloc::sync::Arc;
 use alloc::vec;
 use alloc::vec::Vec;
 
+use hashbrown::HashSet;
 use tokenizer_core::{Array, Token, TokenId};
 
-use crate::engine::Node;
+use crate::engine::{Blind, Node, Scratch};
 use crate::image::{ImageError, Reader, Writer};
 use crate::longest::PairFilter;
 use crate::pairs::{NarrowTable, PairTable, Symbol};
@@ -184,10 +185,16 @@ impl Compact {
 /// What [`Compact`] has of the merges, for models whose symbols begin as anything: characters, bytes that
 /// stand for unknown ones, tokens that users defined.
 ///
-/// Exists where each rank makes one product and each product has one rank.
+/// Holds the merges in front of the first whose rank or product another one has, too; exists where there are few
+/// behind. Those are done when no other is left, as their ranks are greater. So where the others leave none of
+/// their pairs side by side, what is left is what all merges leave.
 #[derive(Clone)]
 pub(crate) struct Numbered {
     pairs: PairTable,
+    /// The pairs of the merges that are not among `pairs`, by number.
+    late: HashSet<(u32, u32)>,
+    /// A bit for each number that such a pair begins with.
+    late_lefts: Box<[u64]>,
     filter: PairFilter,
     /// The number of each symbol.
     numbers: Box<[u32]>,
@@ -195,30 +202,56 @@ pub(crate) struct Numbered {
     symbols: Box<[TokenId]>,
 }
 
+/// So many merges may be late. Each of their pairs that comes up has a window merged again.
+const MOST_LATE: usize = 64;
+
 impl Numbered {
     /// From all merges, in order of rank, of symbols below `n_symbols`.
     pub(crate) fn new(
         n_symbols: usize,
         merges: impl Iterator<Item = RankedMerge> + Clone,
     ) -> Option<Self> {
-        let renumbered = Renumbered::of(n_symbols, merges.clone())?;
+        let n_early = count_own(n_symbols, merges.clone());
+        if merges.clone().skip(n_early).nth(MOST_LATE).is_some() {
+            return None;
+        }
+        let early = merges.clone().take(n_early);
+        let renumbered = Renumbered::of(n_symbols, early.clone())?;
         let numbers = renumbered.numbers.unwrap_or_else(|| (0..n_symbols as u32).collect());
         let symbols: Option<Box<[TokenId]>> = renumbered.tokens;
         let symbols = symbols.unwrap_or_else(|| (0..n_symbols as u32).map(TokenId).collect());
         let mut pairs = NarrowTable::new(n_symbols, renumbered.n_merges)?;
         let number = |symbol: Symbol| numbers[symbol as usize];
         let mut filter = PairFilter::new(n_symbols as u32);
-        merges.for_each(|RankedMerge { left, right, product, .. }| {
+        early.for_each(|RankedMerge { left, right, product, .. }| {
             pairs.insert(number(left), number(right), number(product));
             filter.insert_unlimited(number(left), number(right));
         });
+        let late = merges.skip(n_early).map(|merge| (number(merge.left), number(merge.right)));
+        let late: HashSet<(u32, u32)> = late.collect();
+        let mut late_lefts = vec![0; n_symbols.div_ceil(64)];
+        for (left, _) in &late {
+            late_lefts[*left as usize / 64] |= 1 << (left % 64);
+        }
         let pairs = PairTable::Narrow(Arc::new(pairs));
-        Some(Self { pairs, filter, numbers: numbers.into(), symbols })
+        let (late_lefts, numbers) = (late_lefts.into(), numbers.into());
+        Some(Self { pairs, late, late_lefts, filter, numbers, symbols })
     }
 
-    /// The merges by number.
-    pub(crate) fn pairs(&self) -> &PairTable {
-        &self.pairs
+    /// Merges numbers in place, however many. `pairs` are all merges of the model, by symbol.
+    pub(crate) fn merge_all(
+        &self,
+        pairs: &PairTable,
+        scratch: &mut Scratch,
+        nodes: &mut Vec<Node>,
+    ) {
+        if self.late.is_empty() {
+            scratch.merge_all(&self.pairs, nodes, &mut Blind);
+            return;
+        }
+        nodes.iter_mut().for_each(|node| node.symbol = self.symbol(node.symbol));
+        scratch.merge_all(pairs, nodes, &mut Blind);
+        nodes.iter_mut().for_each(|node| node.symbol = self.number(node.symbol));
     }
 
     /// The number of a symbol. One that merges with nothing keeps its own.
@@ -234,9 +267,9 @@ impl Numbered {
     }
 
     /// Appends what merging leaves of 1 to [`LONGEST`] numbers: again numbers, each with how many it was
-    /// made of.
+    /// made of. `false` if some of them are a pair of a late merge: then the merging is not done.
     #[inline]
-    pub(crate) fn merge(&self, numbers: &[Node], out: &mut Vec<Token>) {
+    pub(crate) fn merge(&self, numbers: &[Node], out: &mut Vec<Token>) -> bool {
         let PairTable::Narrow(pairs) = &self.pairs else { unreachable!("made by `new`") };
         let get = |left, right| {
             if self.filter.may_merge(left, right) { pairs.get(left, right) } else { None }
@@ -244,8 +277,32 @@ impl Numbered {
         let mut merging = Merging::EMPTY;
         merging.start_numbers(numbers, get);
         merging.merge_all(get);
+        let first = out.len();
         merging.give_out(TokenId, out);
+        !out[first..].windows(2).any(|pair| self.is_late(pair[0].id.0, pair[1].id.0))
     }
+
+    #[inline]
+    fn is_late(&self, left: u32, right: u32) -> bool {
+        let word = self.late_lefts.get(left as usize / 64);
+        word.is_some_and(|word| word >> (left % 64) & 1 == 1) && self.late.contains(&(left, right))
+    }
+}
+
+/// How many merges, in order of rank, come before the first whose rank or product another one of them has.
+fn count_own(n_symbols: usize, merges: impl Iterator<Item = RankedMerge>) -> usize {
+    let mut is_product = vec![false; n_symbols];
+    let mut last = None;
+    for (at, merge) in merges.enumerate() {
+        if last == Some(merge.rank) {
+            return at - 1;
+        }
+        if core::mem::replace(&mut is_product[merge.product as usize], true) {
+            return at;
+        }
+        last = Some(merge.rank);
+    }
+    usize::MAX
 }
 
 /// Numbers for symbols: first those that no merge makes, then the products in order of rank.
