@@ -386,7 +386,7 @@ impl Recent {
     /// Tables with an archive behind them are small as it is, and what they lose is soon found again.
     fn step(&self) -> Step {
         match (self.is_long_text, self.size.archive) {
-            (true, _) => Step::Last,
+            (true, _) => Step::AtOnce,
             (false, 0) => Step::Half,
             (false, _) => Step::Few,
         }
@@ -436,13 +436,21 @@ impl Recent {
 /// The next number of lines of a table with `count` of them and `most` at last. None near the last but half of
 /// it: the memory of a table that was outgrown is often of no more use.
 fn grown(count: usize, most: usize, step: Step) -> usize {
-    match (count * GROWTH, step) {
-        (_, Step::Last) => most,
-        (next, _) if next < most / 4 => next,
-        (_, Step::Half) if count < most / 4 => most / 2,
+    let next = match step {
+        Step::AtOnce if count < AT_ONCE => AT_ONCE,
+        Step::AtOnce => count * GROWTH / 2,
+        _ => count * GROWTH,
+    };
+    match step {
+        _ if next < most / 4 => next,
+        Step::Half if count < most / 4 => most / 2,
         _ => most,
     }
 }
+
+/// So many lines, 2 MB, a table has at once for a long text. Tens of megabytes are another matter: to touch
+/// them takes longer than to encode some megabytes of text.
+const AT_ONCE: usize = 1 << 15;
 
 /// How a table comes to its final size.
 #[derive(Clone, Copy)]
@@ -451,8 +459,8 @@ enum Step {
     Half,
     /// From a few lines.
     Few,
-    /// At once.
-    Last,
+    /// At once, if it is no more than a few megabytes.
+    AtOnce,
 }
 
 fn put(lines: &mut Lines<Bucket>, key: Key, hash: u64, words: [Word; MOST]) -> bool {
